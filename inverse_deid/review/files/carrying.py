@@ -6,6 +6,7 @@ as it was one of other masks. The new cases have new numbers, so that nobody was
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,10 +17,13 @@ from sqlalchemy import Row, select, union
 
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.wording import _
+from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.registry import FORMATS
 from inverse_deid.review.flow.contents import CaseContent, read_content
 from inverse_deid.review.store.deletion import delete_replaced
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import Transaction
+from inverse_deid.review.store.sources import read_masking
 from inverse_deid.review.store.tables import (
     CASES,
     FORMS,
@@ -27,6 +31,7 @@ from inverse_deid.review.store.tables import (
     LAYERS,
     LISTED_WORDS,
     NOTES,
+    SOURCES,
     USERS,
     place_of,
 )
@@ -71,20 +76,23 @@ def carry_over(transaction: Transaction, old_id: int, new_id: int, *, by: str) -
         # A case was deleted in it, and must not come back.
         raise ReviewError(_("file {source_id} was changed by somebody else. Try again", source_id=old_id))
     _refuse_others(transaction, old, by)
-    numbers = transaction.execute(select(CASES.c.number, CASES.c.id).where(CASES.c.source_id == new_id))
-    new_ids: dict[int, int] = {row.number: row.id for row in numbers}
+    of_new = select(CASES).where(CASES.c.source_id == new_id).order_by(CASES.c.number)
+    new_cases = transaction.read(of_new, CASES)
+    pairs = _pair(transaction, old, new_cases)
     worked = _find_worked(transaction, old_id)
     n_cases, left = 0, []
     for case in old:
+        new = pairs.get(case.id)
+        if new is not None and case.assignee_id is not None:
+            transaction.update(CASES, CASES.c.id == new, assignee_id=case.assignee_id)
         if case.id not in worked:
             continue
-        new = new_ids.get(case.number)
         if new is not None and _has_same_texts(transaction, case.id, new):
             _carry_case(transaction, case, new, by)
             n_cases += 1
         else:
             left.append(transaction.names.open(case.name))
-    _keep_lists(transaction, {case.id: new_ids.get(case.number) for case in old})
+    _keep_lists(transaction, {case.id: pairs.get(case.id, new_cases[0].id) for case in old})
     carried = Carried(n_cases=n_cases, n_reopened=sum(case.n_approvals > 0 for case in old), left=tuple(left))
     # It is still the file of whoever added it, and as old.
     intake = transaction.read(select(INTAKES).where(INTAKES.c.source_id == old_id), INTAKES)[0]
@@ -102,6 +110,41 @@ def _refuse_others(transaction: Transaction, cases: Sequence[Row[Any]], by: str)
     # It would not reach the new cases.
     if transaction.execute(select(LISTED_WORDS.c.id).where(LISTED_WORDS.c.unfinished != "")).first():
         raise ReviewError(_("an entry of a word list is not in all cases yet. Go on with it first"))
+    source_id = cases[0].source_id
+    if any(of_file and key[1] == source_id for key, of_file in list(transaction.store.swept.items())):
+        raise ReviewError(
+            _("a decision for the whole file is not in all rows yet. Load its table, and go on with it")
+        )
+
+
+def _pair(transaction: Transaction, old: Sequence[Row[Any]], new: Sequence[Row[Any]]) -> dict[int, int]:
+    """Return the new case of each old one, by their ids; one of which this is not sure is left out."""
+    before, after = (read_masking(transaction, one[0].source_id).output.read_options for one in (old, new))
+    kind = transaction.execute(select(SOURCES.c.format).where(SOURCES.c.id == old[0].source_id)).scalar_one()
+    has_several = FORMATS[kind].is_container or kind == "xlsx"
+    if not has_several or _list_masked(before) == _list_masked(after):
+        numbers = {case.number: case.id for case in new}
+        return {case.id: numbers[case.number] for case in old if case.number in numbers}
+    # Numbers count the rows of all tables or sheets, so they are others if one is left out.
+    names, new_names = (_name_alone(transaction, cases) for cases in (old, new))
+    return {case_id: new_names[name] for name, case_id in names.items() if name in new_names}
+
+
+def _list_masked(options: ReadOptions) -> object:
+    # The tables inside a file that are masked, with the columns, as these choose the sheets of a workbook.
+    if options.part_columns:
+        return {
+            place: set(columns.text_columns)
+            for place, columns in options.part_columns.items()
+            if columns.text_columns
+        }
+    return set(options.text_columns)
+
+
+def _name_alone(transaction: Transaction, cases: Sequence[Row[Any]]) -> dict[str, int]:
+    opened = [(transaction.names.open(case.name), case.id) for case in cases]
+    counts = Counter(name for name, _ in opened)
+    return {name: case_id for name, case_id in opened if counts[name] == 1}
 
 
 def _find_worked(transaction: Transaction, source_id: int) -> frozenset[int]:
@@ -134,10 +177,8 @@ def _carry_case(transaction: Transaction, case: Row[Any], new_id: int, by: str) 
         # A page that was opened before is stale.
         values = {"case_id": new_id, "approval": None, "revision": layer.revision + 1}
         transaction.update(LAYERS, LAYERS.c.id == layer.id, **values)
-    changes: dict[str, object] = {"assignee_id": case.assignee_id}
     if layers:
-        changes["state"] = CaseState.IN_REVIEW.value
-    transaction.update(CASES, CASES.c.id == new_id, **changes)
+        transaction.update(CASES, CASES.c.id == new_id, state=CaseState.IN_REVIEW.value)
     for row in transaction.read(select(NOTES).where(NOTES.c.case_id == case.id).order_by(NOTES.c.id), NOTES):
         text = transaction.sealer.open(row.sealed, place_of(NOTES.c.sealed, row._mapping))
         note = {"user_id": row.user_id, "at": row.at, "first": row.first, "stop": row.stop, "case_id": new_id}
@@ -162,9 +203,10 @@ def _carry_case(transaction: Transaction, case: Row[Any], new_id: int, by: str) 
         transaction.record(replace(event, event="state", old=old, new=new))
 
 
-def _keep_lists(transaction: Transaction, new_ids: Mapping[int, int | None]) -> None:
-    # Entries of word lists go with the case that they were made in, so they follow it.
+def _keep_lists(transaction: Transaction, new_ids: Mapping[int, int]) -> None:
+    # Entries of word lists go with the case that they were made in, so they follow it. If it is gone, they
+    # stay with the file: words that are always masked must not be lost.
     found = select(LISTED_WORDS.c.case_id).where(LISTED_WORDS.c.case_id.is_not(None)).distinct()
     for case_id in transaction.execute(found).scalars().all():
-        if (new_id := new_ids.get(case_id)) is not None:
-            transaction.update(LISTED_WORDS, LISTED_WORDS.c.case_id == case_id, case_id=new_id)
+        if case_id in new_ids:
+            transaction.update(LISTED_WORDS, LISTED_WORDS.c.case_id == case_id, case_id=new_ids[case_id])

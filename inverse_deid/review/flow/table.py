@@ -129,11 +129,11 @@ class RowsShown:
     until they are, nothing in the file is approved together.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, unfinished: dict[tuple[int, int], dict[InFile, int]] | None = None) -> None:
         self._turn = Lock()
         self._sent: dict[tuple[int, int], tuple[int, float]] = {}
         self._read: dict[tuple[int, int], int] = {}
-        self._unfinished: dict[tuple[int, int], dict[InFile, int]] = {}
+        self._unfinished = {} if unfinished is None else unfinished
 
     def note_swept(self, user_id: int, source_id: int, asked: InFile, after: int | None) -> None:
         """Note after which row a decision for a whole file goes on, None = it is done or left."""

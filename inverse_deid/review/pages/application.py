@@ -261,7 +261,7 @@ def make_application(
     # The address of such a redirect would contain the `Host` of the request.
     application.router.redirect_slashes = False
     application.state.store = store
-    application.state.rows_shown = RowsShown()
+    application.state.rows_shown = RowsShown(store.swept)
     application.state.decisions = CapacityLimiter(DECISION_THREADS)
     application.state.readings = CapacityLimiter(READING_THREADS)
     application.state.uploads = CapacityLimiter(MAX_FILES_AT_ONCE)

@@ -264,8 +264,8 @@ class ReviewStore:
 
     Get one with `open_store` or `loading.create_store`. Use it in a `with` block, or `close` it. `facts` are
     those that the store was made with; `Transaction.read_facts` has those of a case. The `signer` signs heads
-    of the trail; a key of its own can replace the derived one. `shown` is the memory of `oversight`, and
-    `case_names` that of `work_list`.
+    of the trail; a key of its own can replace the derived one. `shown` is the memory of `oversight`,
+    `case_names` that of `work_list`, and `swept` that of `table.RowsShown`.
     """
 
     def __init__(self, engine: Engine, keys: StoreKeys, clock: Clock) -> None:
@@ -286,6 +286,7 @@ class ReviewStore:
         self.case_names: dict[int, tuple[str, str, int]] = {}
         self.case_words: dict[tuple[int, int], Any] = {}
         self.word_work: dict[int, Any] = {}
+        self.swept: dict[tuple[int, int], dict[Any, int]] = {}
         self.policy = ReviewPolicy()
         self.facts = MaskingFacts(fingerprint="")
 

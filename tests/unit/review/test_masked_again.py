@@ -1,9 +1,11 @@
 """A file of the store is masked again with other choices: what of the work on it stays, and what is said."""
 
+import io
 import json
 import re
 import threading
 import time
+import zipfile
 
 import pytest
 from desk_visitors import desk_of
@@ -11,7 +13,7 @@ from fake_maskers import mask_capitals
 from review_stores import review, store_of, user
 from sqlalchemy import select
 
-from inverse_deid.core.errors import ReviewError
+from inverse_deid.core.errors import CaseLockedError, ReviewError
 from inverse_deid.review.files.choices import MaskingChoices
 from inverse_deid.review.files.service import IntakeService
 from inverse_deid.review.files.waiting import (
@@ -24,8 +26,9 @@ from inverse_deid.review.files.waiting import (
 from inverse_deid.review.flow.approval import approve
 from inverse_deid.review.flow.editing import act, add_note
 from inverse_deid.review.flow.reading import close_case, open_case, open_dispute
+from inverse_deid.review.flow.table import InFile, RowAct
 from inverse_deid.review.flow.word_lists import Asked, Sort, add_entry, count_places, list_entries
-from inverse_deid.review.flow.work_list import list_cases
+from inverse_deid.review.flow.work_list import assign, list_cases
 from inverse_deid.review.store.deletion import delete_case, delete_source
 from inverse_deid.review.store.sources import list_sources
 from inverse_deid.review.store.tables import NAME_KEYS, TRAIL, WAITING_PIECES
@@ -383,3 +386,75 @@ def mask_one(service, upload_id):
     while next(one.state for one in list_uploads(service.store) if one.id == upload_id) not in ENDED:
         assert time.monotonic() < until
         time.sleep(0.02)
+
+
+SAID = "seen by Okonkwo with rash two hours after the first dose and then with relief"
+ROWS = f"what,no\n{SAID},{{}}1\n{SAID},{{}}2\n{SAID},{{}}3\n"
+
+
+def test_notes_stay_with_their_rows_if_a_table_before_them_is_left_out(desk):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as made:
+        made.writestr("a.csv", ROWS.format("A-", "A-", "A-"))
+        made.writestr("b.csv", ROWS.format("B-", "B-", "B-").replace("what,no", "told,case"))
+    upload = desk.add("all.zip", packed.getvalue()).json()
+    choose(desk, upload["id"], ("masked", "id", "masked", "id"))
+    ids = {one.name: one.case_id for one in cases(desk)}
+    assert sorted(ids) == ["A-1", "A-2", "A-3", "B-1", "B-2", "B-3"]
+    for name, case_id in ids.items():
+        at = change(desk, case_id, ActionKind.MASK, 4)
+        add_note(desk.store, at, f"of {name}", None)
+        close_case(desk.store, desk.user, case_id)
+    files = mask_again(desk, 1, ("dropped", "dropped", "masked", "id"))
+    assert told(files)[0] == "Decisions and notes on 3 documents were carried over."
+    assert any("do not fit their new texts: A-1, A-2, A-3." in one for one in told(files))
+    found = {one.name: open_case(desk.store, desk.user, one.case_id).notes for one in cases(desk)}
+    assert {name: notes[0].text for name, notes in found.items()} == {
+        f"B-{i}": f"of B-{i}" for i in range(1, 4)
+    }
+
+
+def test_a_listed_word_is_not_lost_with_the_case_that_it_was_made_in(desk):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as made:
+        made.writestr("a.csv", ROWS.format("A-", "A-", "A-"))
+        made.writestr("b.csv", ROWS.format("B-", "B-", "B-").replace("what,no", "told,case"))
+    upload = desk.add("all.zip", packed.getvalue()).json()
+    choose(desk, upload["id"], ("masked", "id", "masked", "id"))
+    first = next(one.case_id for one in cases(desk) if one.name == "A-1")
+    asked = Asked(("relief",), first)
+    places = count_places(desk.store, desk.user, asked)[Sort.ALWAYS]
+    add_entry(desk.store, desk.user, asked, Sort.ALWAYS, places, for_new_files=True)
+    mask_again(desk, 1, ("dropped", "dropped", "masked", "id"))
+    (entry,) = list_entries(desk.store, desk.user)
+    assert (entry.asked.words, entry.for_new_files) == (("relief",), True)
+    assert entry.asked.case_id in {one.case_id for one in cases(desk)}
+    delete_source(desk.store, 2, by="me")
+    assert list_entries(desk.store, desk.user) == ()
+
+
+def test_a_decision_for_all_rows_that_is_not_in_all_rows_stops_the_masking(desk):
+    add_table(desk)
+    asked = InFile(RowAct.MASK, ("told",))
+    shown = desk.client.app.state.rows_shown
+    shown.note_swept(desk.user.id, 1, asked, 2)
+    files = mask_again(desk, 1, ("masked", "dropped"))
+    assert files[-1]["state"] == "stopped"
+    assert "not in all rows yet" in files[-1]["problem"]
+    shown.note_swept(desk.user.id, 1, asked, None)
+    desk.ask(f"/add/{files[-1]['id']}", what="resume")
+    assert desk.wait(*ENDED)[-1]["state"] == "done"
+
+
+def test_cases_that_nobody_has_begun_stay_assigned(desk):
+    add_table(desk)
+    admin, ben = (
+        user(desk.store, name, role) for name, role in (("ada", UserRole.ADMIN), ("ben", UserRole.REVIEWER))
+    )
+    assign(desk.store, admin, tuple(one.case_id for one in cases(desk)), ben.id)
+    mask_again(desk, 1, ("masked", "dropped"))
+    for one in cases(desk):
+        with pytest.raises(CaseLockedError, match="assigned"):
+            open_case(desk.store, desk.user, one.case_id)
+        assert open_case(desk.store, ben, one.case_id)
+    assert verify_store(desk.store).is_intact
