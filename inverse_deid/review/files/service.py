@@ -69,6 +69,7 @@ from inverse_deid.review.files.waiting import (
     remove_upload,
 )
 from inverse_deid.review.flow.contents import Listed
+from inverse_deid.review.flow.oversight import read_limits
 from inverse_deid.review.flow.word_lists import follow_lists
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import ReviewStore
@@ -243,6 +244,7 @@ class IntakeService:
         """Let a file of the store wait for other choices, beside the cases that it has until it is masked.
 
         Raises:
+            NotAllowedError: Who adds files works on none of their cases, and `by` did not add this one.
             ReviewError: It does not exist, was added by the command, waits already, or cannot be read any
                 more.
         """
@@ -254,6 +256,9 @@ class IntakeService:
             if source.added_by == "command":
                 # The page does not know all that was given there, such as known identifiers.
                 raise ReviewError(_("this file was added by the command, so it cannot be masked again here"))
+            if source.added_by != by and read_limits(transaction).adders_stay_out:
+                # Whoever chose its masks anew could approve them.
+                raise NotAllowedError(_("here only the one who added a file can mask it again"))
             name, data = (
                 transaction.names.open(source.name),
                 open_source(transaction, source.id, source.sealed),

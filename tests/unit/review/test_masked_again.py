@@ -13,7 +13,7 @@ from fake_maskers import mask_capitals
 from review_stores import review, store_of, user
 from sqlalchemy import select
 
-from inverse_deid.core.errors import CaseLockedError, ReviewError
+from inverse_deid.core.errors import CaseLockedError, NotAllowedError, ReviewError
 from inverse_deid.review.files.choices import MaskingChoices
 from inverse_deid.review.files.service import IntakeService
 from inverse_deid.review.files.waiting import (
@@ -25,6 +25,7 @@ from inverse_deid.review.files.waiting import (
 )
 from inverse_deid.review.flow.approval import approve
 from inverse_deid.review.flow.editing import act, add_note
+from inverse_deid.review.flow.oversight import set_limits
 from inverse_deid.review.flow.reading import close_case, open_case, open_dispute
 from inverse_deid.review.flow.table import InFile, RowAct
 from inverse_deid.review.flow.word_lists import Asked, Sort, add_entry, count_places, list_entries
@@ -38,6 +39,7 @@ from inverse_deid.review.store.values import (
     CaseState,
     LayerRevision,
     ReviewAction,
+    ReviewLimits,
     TokenRange,
     UserRole,
     WorkFilter,
@@ -375,6 +377,10 @@ def test_in_a_team_both_reviewers_begin_where_they_were_and_a_settlement_is_gone
         assert (source.added_by, source.n_cases) == ("eve", 1)
         with pytest.raises(ReviewError, match="added by the command"):
             service.mask_again(1, by="eve")
+        set_limits(store, ReviewLimits(adders_stay_out=True), by="command")
+        with pytest.raises(NotAllowedError, match="only the one who added"):
+            service.mask_again(source.id, by="fay")
+        assert service.mask_again(source.id, by="eve").facts.replaces == source.id
         service.close()
         assert verify_store(store).is_intact
 
