@@ -389,7 +389,7 @@ def test_a_file_is_masked_again_and_keeps_the_decisions_that_fit(chromium, expec
         correct_by_keyboard(page)
         approve_case(page)
         page.goto(home + "files")
-        page.get_by_role("link", name=f"Mask {NARRATIVE} again").click()
+        page.get_by_role("link", name=f"Mask again: {NARRATIVE}").click()
         page.get_by_text("Every approval ends (1 document is approved now)").wait_for()
         page.get_by_role("button", name="Choose again").click()
         page.get_by_label("Leave the year").check()
