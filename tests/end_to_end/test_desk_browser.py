@@ -498,7 +498,7 @@ def test_axe_finds_no_fault_on_any_page(chromium, tmp_path, scheme, width):
         page.goto(address.partition("open/")[0] + "cases/2")
         page.locator(".row2.copied", has_text=f"Ann {CANARY}").wait_for()
         check(page)
-        for path in ("files", "files/delete", "files/again?source=1"):
+        for path in ("files", "files/again?source=1", "files/delete"):
             page.goto(address.partition("open/")[0] + path)
             check(page)
         page.get_by_label("Yes, delete").check()
