@@ -69,7 +69,7 @@ def _all_masked(n_tokens: int) -> Decisions:
 def _find_worst(
     reading: Reading, read: Tokens, decisions: Decisions, tokens: Tokens
 ) -> tuple[IntArray, BoolArray]:
-    """Return of each token of the original the worst one of the reading that shares a character with it.
+    """For each token of the original, return the worst token of the reading that shares a character with it.
 
     Returns:
         int32 (n_tokens,), 0 = there is none, and bool (n_tokens,), whether there is any.

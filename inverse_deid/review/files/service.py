@@ -244,7 +244,7 @@ class IntakeService:
         """Let a file of the store wait for other choices, beside the cases that it has until it is masked.
 
         Raises:
-            NotAllowedError: Who adds files works on none of their cases, and `by` did not add this one.
+            NotAllowedError: Nobody works on cases of files that they added, and `by` did not add this one.
             ReviewError: It does not exist, was added by the command, waits already, or cannot be read any
                 more.
         """
@@ -258,11 +258,9 @@ class IntakeService:
                 raise ReviewError(_("this file was added by the command, so it cannot be masked again here"))
             if source.added_by != by and read_limits(transaction).adders_stay_out:
                 # Whoever chose its masks anew could approve them.
-                raise NotAllowedError(_("here only the one who added a file can mask it again"))
-            name, data = (
-                transaction.names.open(source.name),
-                open_source(transaction, source.id, source.sealed),
-            )
+                raise NotAllowedError(_("only the person who added this file can mask it again"))
+            name = transaction.names.open(source.name)
+            data = open_source(transaction, source.id, source.sealed)
         uploads = list_uploads(self.store)
         # What was chosen before, as long as it is known.
         before = next((one.facts for one in uploads if one.name_key == source.name_key), None)
@@ -279,9 +277,8 @@ class IntakeService:
             if inspected is None or inspected.state is not UploadState.READY:
                 remove_upload(self.store, upload.id)
         if inspected is None or inspected.state is not UploadState.READY:
-            raise ReviewError(
-                (inspected and inspected.facts.problem) or _("the file cannot be read any more")
-            )
+            problem = inspected.facts.problem if inspected else ""
+            raise ReviewError(problem or _("the file cannot be read any more"))
         return inspected
 
     def check_columns(self, upload: Upload, fates: Sequence[ColumnFate], choices: MaskingChoices) -> None:

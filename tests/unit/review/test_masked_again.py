@@ -378,7 +378,7 @@ def test_in_a_team_both_reviewers_begin_where_they_were_and_a_settlement_is_gone
         with pytest.raises(ReviewError, match="added by the command"):
             service.mask_again(1, by="eve")
         set_limits(store, ReviewLimits(adders_stay_out=True), by="command")
-        with pytest.raises(NotAllowedError, match="only the one who added"):
+        with pytest.raises(NotAllowedError, match="only the person who added"):
             service.mask_again(source.id, by="fay")
         assert service.mask_again(source.id, by="eve").facts.replaces == source.id
         service.close()
@@ -398,13 +398,17 @@ SAID = "seen by Okonkwo with rash two hours after the first dose and then with r
 ROWS = f"what,no\n{SAID},{{}}1\n{SAID},{{}}2\n{SAID},{{}}3\n"
 
 
-def test_notes_stay_with_their_rows_if_a_table_before_them_is_left_out(desk):
+def add_two_tables(desk):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as made:
         made.writestr("a.csv", ROWS.format("A-", "A-", "A-"))
         made.writestr("b.csv", ROWS.format("B-", "B-", "B-").replace("what,no", "told,case"))
     upload = desk.add("all.zip", packed.getvalue()).json()
     choose(desk, upload["id"], ("masked", "id", "masked", "id"))
+
+
+def test_notes_stay_with_their_rows_if_a_table_before_them_is_left_out(desk):
+    add_two_tables(desk)
     ids = {one.name: one.case_id for one in cases(desk)}
     assert sorted(ids) == ["A-1", "A-2", "A-3", "B-1", "B-2", "B-3"]
     for name, case_id in ids.items():
@@ -421,12 +425,7 @@ def test_notes_stay_with_their_rows_if_a_table_before_them_is_left_out(desk):
 
 
 def test_a_listed_word_is_not_lost_with_the_case_that_it_was_made_in(desk):
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as made:
-        made.writestr("a.csv", ROWS.format("A-", "A-", "A-"))
-        made.writestr("b.csv", ROWS.format("B-", "B-", "B-").replace("what,no", "told,case"))
-    upload = desk.add("all.zip", packed.getvalue()).json()
-    choose(desk, upload["id"], ("masked", "id", "masked", "id"))
+    add_two_tables(desk)
     first = next(one.case_id for one in cases(desk) if one.name == "A-1")
     asked = Asked(("relief",), first)
     places = count_places(desk.store, desk.user, asked)[Sort.ALWAYS]
