@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 import threading
+import time
+from contextlib import closing
 from datetime import date
 
 import pyotp
@@ -21,11 +23,16 @@ from inverse_deid.core.errors import (
     StaleRevisionError,
     UnreadableInputError,
 )
+from inverse_deid.formats.tables.columns import ColumnFate
 from inverse_deid.replacement.settings import CaseSettings
+from inverse_deid.review.files.choices import MaskingChoices
 from inverse_deid.review.files.exporting import export_released
 from inverse_deid.review.files.intake import LoadSettings, add_cases, plan_cases
+from inverse_deid.review.files.service import IntakeService
+from inverse_deid.review.files.waiting import UploadState, add_piece, begin_upload, list_uploads
 from inverse_deid.review.flow.approval import approve
-from inverse_deid.review.flow.reading import open_dispute, view_case
+from inverse_deid.review.flow.editing import add_note
+from inverse_deid.review.flow.reading import close_case, open_case, open_dispute, view_case
 from inverse_deid.review.flow.work_list import list_cases
 from inverse_deid.review.people.accounts import find_user, log_in
 from inverse_deid.review.people.second_factor import complete_log_in, make_secret, turn_on
@@ -64,6 +71,51 @@ def test_from_a_disagreement_to_released_text(address, tmp_path):
         assert verify_store(again).is_intact
     released = json.loads((tmp_path / "released" / "cases.jsonl").read_text())
     assert released["text"] == "seen by PHI today, then PHI left"
+
+
+def test_a_file_is_masked_again_and_keeps_decisions_and_notes(address, tmp_path):
+    texts = b"text\n" + b"seen by Okonkwo today\n" * 5
+    with store_of(tmp_path, address=address) as store, closing(IntakeService(store, build_masker)) as service:
+        service.start()
+        ann, _eve = user(store, "ann"), user(store, "eve", UserRole.ADJUDICATOR)
+        upload = begin_upload(store, "more.csv", len(texts), by="eve")
+        add_piece(store, upload.id, 0, texts)
+        mask_waiting(service, upload.id)
+        old = [one.case_id for one in list_cases(store, WorkFilter()).rows if one.source == "more.csv"]
+        for case_id in old:
+            at, _ = change(store, place(store, ann, case_id), ActionKind.UNMASK, 2)
+            add_note(store, at, f"of {case_id - old[0]}")
+            close_case(store, ann, case_id)
+        (_first, source) = list_sources(store)
+        mask_waiting(service, service.mask_again(source.id, by="eve").id)
+        (done,) = list_uploads(store)
+        assert (done.facts.carried.n_cases, done.facts.carried.left) == (5, ())
+        new = [one.case_id for one in list_cases(store, WorkFilter()).rows if one.source == "more.csv"]
+        assert (len(new), set(old) & set(new)) == (5, set())
+        for case_id in new:
+            view = open_case(store, ann, case_id)
+            assert (view.layer.keep[2], [one.text for one in view.notes]) == (
+                True,
+                [f"of {case_id - new[0]}"],
+            )
+        assert verify_store(store).is_intact
+
+
+def build_masker(_settings):
+    return mask_capitals()
+
+
+def mask_waiting(service, upload_id):
+    service.inspect(upload_id)
+    (table,) = [one for one in list_uploads(service.store) if one.id == upload_id]
+    fates = (ColumnFate.MASKED,) * len(table.facts.survey.columns)
+    service.submit(MaskingChoices(), {upload_id: fates}, [upload_id], by="eve", needs_second=True)
+    until = time.monotonic() + 180
+    while (
+        next(one.state for one in list_uploads(service.store) if one.id == upload_id) is not UploadState.DONE
+    ):
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 def test_concurrent_users_lose_no_decision(address, tmp_path):

@@ -7,19 +7,19 @@ as it was one of other masks. The new cases have new numbers, so that nobody was
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 import numpy as np
-from sqlalchemy import Row, select, union
+from sqlalchemy import ColumnElement, Row, Table, select, union
 
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.wording import _
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import FORMATS
-from inverse_deid.review.flow.contents import CaseContent, read_content
+from inverse_deid.review.flow.contents import CaseContent, read_contents
 from inverse_deid.review.store.deletion import delete_replaced
 from inverse_deid.review.store.entries import TrailEvent
 from inverse_deid.review.store.opening import Transaction
@@ -36,6 +36,10 @@ from inverse_deid.review.store.tables import (
     place_of,
 )
 from inverse_deid.review.store.values import CaseState, LayerKind
+
+_CASES_AT_ONCE = 100
+_OF_ITS_CASE = ("id", "seal", "sealed")
+"""Columns that a note or form has anew in another case."""
 
 
 class Carried(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,20 +84,12 @@ def carry_over(transaction: Transaction, old_id: int, new_id: int, *, by: str) -
     new_cases = transaction.read(of_new, CASES)
     pairs = _pair(transaction, old, new_cases)
     worked = _find_worked(transaction, old_id)
-    n_cases, left = 0, []
-    for case in old:
-        new = pairs.get(case.id)
-        if new is not None and case.assignee_id is not None:
-            transaction.update(CASES, CASES.c.id == new, assignee_id=case.assignee_id)
-        if case.id not in worked:
-            continue
-        if new is not None and _has_same_texts(transaction, case.id, new):
-            _carry_case(transaction, case, new, by)
-            n_cases += 1
-        else:
-            left.append(transaction.names.open(case.name))
+    fitting = _find_fitting(transaction, {one: pairs[one] for one in worked if one in pairs})
+    _carry_cases(transaction, old, new_cases, pairs, fitting, by)
+    left = [transaction.names.open(case.name) for case in old if case.id in worked - fitting]
     _keep_lists(transaction, {case.id: pairs.get(case.id, new_cases[0].id) for case in old})
-    carried = Carried(n_cases=n_cases, n_reopened=sum(case.n_approvals > 0 for case in old), left=tuple(left))
+    n_reopened = sum(case.n_approvals > 0 for case in old)
+    carried = Carried(n_cases=len(fitting), n_reopened=n_reopened, left=tuple(left))
     # It is still the file of whoever added it, and as old.
     intake = transaction.read(select(INTAKES).where(INTAKES.c.source_id == old_id), INTAKES)[0]
     added = {"added_by": intake.added_by, "added_at": intake.added_at}
@@ -107,8 +103,9 @@ def _refuse_others(transaction: Transaction, cases: Sequence[Row[Any]], by: str)
     for case in cases:
         if case.lock_user_id not in (None, user_id) and (case.lock_until or 0) > transaction.now():
             raise ReviewError(_("somebody is reading a document of this file now. Try again later"))
-    # It would not reach the new cases.
-    if transaction.execute(select(LISTED_WORDS.c.id).where(LISTED_WORDS.c.unfinished != "")).first():
+    # It would not reach the new cases. Nobody can go on with one of a closed account.
+    unfinished = select(LISTED_WORDS.c.id).join(USERS, USERS.c.id == LISTED_WORDS.c.user_id)
+    if transaction.execute(unfinished.where(USERS.c.is_active, LISTED_WORDS.c.unfinished != "")).first():
         raise ReviewError(_("an entry of a word list is not in all cases yet. Go on with it first"))
     source_id = cases[0].source_id
     if any(of_file and key[1] == source_id for key, of_file in list(transaction.store.swept.items())):
@@ -156,13 +153,21 @@ def _find_worked(transaction: Transaction, source_id: int) -> frozenset[int]:
     return frozenset(transaction.execute(found).scalars())
 
 
-def _has_same_texts(transaction: Transaction, case_id: int, other_id: int) -> bool:
+def _find_fitting(transaction: Transaction, pairs: Mapping[int, int]) -> frozenset[int]:
+    """Return the cases whose texts are those of the case that takes their place."""
+    fitting: set[int] = set()
+    for some in _batch(pairs):
+        contents = read_contents(transaction, [*some, *(pairs[one] for one in some)])
+        fitting.update(one for one in some if _has_same_texts(contents[one], contents[pairs[one]]))
+    return frozenset(fitting)
+
+
+def _has_same_texts(one: CaseContent, other: CaseContent) -> bool:
     # Decisions name words by their place.
     def name_places(content: CaseContent) -> tuple[object, ...]:
         parts = tuple((part.start, part.end) for part in content.parts)
         return content.text, parts
 
-    one, other = read_content(transaction, case_id), read_content(transaction, other_id)
     return (
         name_places(one) == name_places(other)
         and np.array_equal(one.tokens.starts, other.tokens.starts)
@@ -170,37 +175,69 @@ def _has_same_texts(transaction: Transaction, case_id: int, other_id: int) -> bo
     )
 
 
-def _carry_case(transaction: Transaction, case: Row[Any], new_id: int, by: str) -> None:
-    of_review = (LAYERS.c.case_id == case.id) & (LAYERS.c.kind == LayerKind.REVIEW.value)
-    layers = transaction.read(select(LAYERS).where(of_review), LAYERS)
-    for layer in layers:
-        # A page that was opened before is stale.
-        values = {"case_id": new_id, "approval": None, "revision": layer.revision + 1}
-        transaction.update(LAYERS, LAYERS.c.id == layer.id, **values)
-    if layers:
-        transaction.update(CASES, CASES.c.id == new_id, state=CaseState.IN_REVIEW.value)
-    for row in transaction.read(select(NOTES).where(NOTES.c.case_id == case.id).order_by(NOTES.c.id), NOTES):
-        text = transaction.sealer.open(row.sealed, place_of(NOTES.c.sealed, row._mapping))
-        note = {"user_id": row.user_id, "at": row.at, "first": row.first, "stop": row.stop, "case_id": new_id}
-        sealed = transaction.sealer.seal(text, place_of(NOTES.c.sealed, note))
-        transaction.insert(NOTES, {**note, "sealed": sealed})
-    for row in transaction.read(select(FORMS).where(FORMS.c.case_id == case.id), FORMS):
-        text = transaction.sealer.open(row.sealed, place_of(FORMS.c.sealed, row._mapping))
-        form = {"case_id": new_id, "user_id": row.user_id, "answers": row.answers}
-        sealed = transaction.sealer.seal(text, place_of(FORMS.c.sealed, form))
-        transaction.insert(FORMS, {**form, "sealed": sealed})
-    event = TrailEvent(
-        user=by,
-        event="decisions carried over",
-        case=new_id,
-        name=case.name,
-        old=f"case {case.id}",
-        new=f"case {new_id}",
-    )
-    transaction.record(event)
-    if layers:
-        old, new = CaseState.NEW.value, CaseState.IN_REVIEW.value
-        transaction.record(replace(event, event="state", old=old, new=new))
+def _carry_cases(
+    transaction: Transaction,
+    old: Sequence[Row[Any]],
+    new: Sequence[Row[Any]],
+    pairs: Mapping[int, int],
+    fitting: Collection[int],
+    by: str,
+) -> None:
+    """Give the new cases their readers, and those that fit the decisions, notes and forms."""
+    of_review = LAYERS.c.kind == LayerKind.REVIEW.value
+    layers = _read_of(transaction, LAYERS, fitting, of_review)
+    with_layers = {one.case_id for one in layers}
+    cases = {case.id: case for case in new}
+    changed, events = [], []
+    for case in old:
+        if case.id not in pairs:
+            continue
+        one = cases[pairs[case.id]]
+        state = CaseState.IN_REVIEW.value if case.id in with_layers else one.state
+        if (case.assignee_id, state) != (one.assignee_id, one.state):
+            changed.append((one, {"assignee_id": case.assignee_id, "state": state}))
+        if case.id in fitting:
+            event = TrailEvent(
+                user=by,
+                event="decisions carried over",
+                case=one.id,
+                name=case.name,
+                old=f"case {case.id}",
+                new=f"case {one.id}",
+            )
+            events.append(event)
+        if case.id in with_layers:
+            events.append(replace(event, event="state", old=CaseState.NEW.value, new=state))
+    transaction.update_each(CASES, changed)
+    # A page that was opened before is stale.
+    moved = [
+        (one, {"case_id": pairs[one.case_id], "approval": None, "revision": one.revision + 1})
+        for one in layers
+    ]
+    transaction.update_each(LAYERS, moved)
+    for table in (NOTES, FORMS):
+        for row in _read_of(transaction, table, fitting):
+            kept = {name: value for name, value in row._asdict().items() if name not in _OF_ITS_CASE}
+            kept["case_id"] = pairs[row.case_id]
+            text = transaction.sealer.open(row.sealed, place_of(table.c.sealed, row._mapping))
+            sealed = transaction.sealer.seal(text, place_of(table.c.sealed, kept))
+            transaction.insert(table, {**kept, "sealed": sealed})
+    transaction.record(*events)
+
+
+def _read_of(
+    transaction: Transaction, table: Table, case_ids: Iterable[int], *conditions: ColumnElement[bool]
+) -> list[Row[Any]]:
+    rows: list[Row[Any]] = []
+    for some in _batch(case_ids):
+        found = select(table).where(table.c.case_id.in_(some), *conditions).order_by(*table.primary_key)
+        rows += transaction.read(found.with_for_update(), table)
+    return rows
+
+
+def _batch(case_ids: Iterable[int]) -> Iterator[list[int]]:
+    ids = sorted(case_ids)
+    return (ids[begin : begin + _CASES_AT_ONCE] for begin in range(0, len(ids), _CASES_AT_ONCE))
 
 
 def _keep_lists(transaction: Transaction, new_ids: Mapping[int, int]) -> None:

@@ -109,7 +109,7 @@ class LoadSettings:
     its documents and tokens, and `on_file` gets each of its files. `on_refused_column` gets the name of a
     kept column for which a file was refused. The `policy` is that of a new store; a store in use has one.
     The `worker` reads the files. A file takes the place of the one whose number `replaces` is, with the work
-    of readers that fits (`carrying`), and `on_carried` gets what became of it.
+    of readers that fits (`carrying`), and `on_carried` stores in the same transaction what became of it.
     """
 
     policy: ReviewPolicy = field(default_factory=ReviewPolicy)
@@ -125,7 +125,7 @@ class LoadSettings:
     worker: Worker = field(default_factory=InThisProcess, repr=False)
     name_key: int = 0  # of the file that waits, 0 = each file gets its own
     replaces: int = 0  # 0 = none
-    on_carried: Callable[[Carried], None] = field(default=lambda _carried: None)
+    on_carried: Callable[[Transaction, Carried], None] = field(default=lambda _transaction, _carried: None)
 
     @property
     def output(self) -> OutputSettings:
@@ -472,7 +472,6 @@ class _Intake:
         made_with = f"settings {hash_masking(facts, output)}"
         events: list[TrailEvent] = []
         problems: dict[_IncomingFile, str] = {}
-        carried: Carried | None = None
         with self._store.writing() as transaction:
             numbers = lock_numbers(transaction)
             replaced = self._settings.replaces
@@ -491,13 +490,12 @@ class _Intake:
                 event = f"file {numbers.source} added: {len(file.waiting.cases)} cases"
                 if replaced:
                     carried = carry_over(transaction, replaced, numbers.source, by=self._by)
+                    self._settings.on_carried(transaction, carried)
                     event += f", masked again instead of file {replaced}: {carried.describe()}"
                 sealed = transaction.names.seal(key_id, name)
                 events.append(TrailEvent(user=self._by, event=event, name=sealed, new=made_with))
             store_numbers(transaction, numbers)
             transaction.record(*events, facts=self._settings.facts)
-        if carried is not None:
-            self._settings.on_carried(carried)
         for file in files:
             self._drop(file)
             if file in problems:

@@ -45,7 +45,6 @@ from inverse_deid.formats.tables.columns import ColumnFate
 from inverse_deid.masking.kept.columns import KeptColumns, MaskedKinds
 from inverse_deid.masking.maskers import BuildMasker, Maskers
 from inverse_deid.review.files.asked import count_values, describe_count
-from inverse_deid.review.files.carrying import Carried
 from inverse_deid.review.files.choices import (
     Concern,
     Examples,
@@ -64,6 +63,7 @@ from inverse_deid.review.files.waiting import (
     begin_upload,
     change_upload,
     list_uploads,
+    note_carried,
     open_waiting_area,
     read_bytes,
     remove_upload,
@@ -507,9 +507,8 @@ class IntakeService:
 
     def _mask_cases(self, upload: Upload, running: _Running) -> _Ended:
         refused: set[str] = set()
-        carried: list[Carried] = []
-        tally = self._add(upload, running, refused.add, carried)
-        changes: dict[str, Any] = {"masked": tally.facts, "carried": carried[0] if carried else None}
+        tally = self._add(upload, running, refused.add)
+        changes: dict[str, Any] = {"masked": tally.facts}
         if tally.n_documents:
             return _Ended(UploadState.DONE, changes=changes)
         if running.is_cancelled or self._is_closing:
@@ -561,9 +560,7 @@ class IntakeService:
         changes = _note_refused(facts, {named.concern.column})
         return _Ended(UploadState.READY, problem, {**changes, "unconfirmed": ()})
 
-    def _add(
-        self, upload: Upload, running: _Running, refuse: Callable[[str], None], carried: list[Carried]
-    ) -> Tally:
+    def _add(self, upload: Upload, running: _Running, refuse: Callable[[str], None]) -> Tally:
         """Mask the cases of a file and put them into the store, all of them or none."""
         facts = upload.facts
         chosen = (facts.choices or MaskingChoices()).choose(self.store.case_key, self._today())
@@ -606,7 +603,7 @@ class IntakeService:
                 name_key=upload.name_key,
                 listed=Listed(masking.deny, masking.allow),
                 replaces=replaced,
-                on_carried=carried.append,
+                on_carried=lambda transaction, carried: note_carried(transaction, upload.id, carried),
             )
             return add_cases(
                 self.store,

@@ -221,7 +221,7 @@ def _check_replaced(transaction: Transaction, source_id: int) -> None:
     found = select(SOURCES.c.id).where(SOURCES.c.id == source_id).with_for_update()
     if transaction.execute(found).first() is None:
         raise ReviewError(_("this file does not exist"))
-    if any(one.facts.replaces == source_id and one.state not in _ENDED for one in _read(transaction)):
+    if _waits_again(transaction, source_id):
         raise ReviewError(_("this file waits for other choices already"))
 
 
@@ -292,6 +292,13 @@ def change_upload(
         return msgspec.structs.replace(upload, state=state, facts=facts)
 
 
+def note_carried(transaction: Transaction, upload_id: int, carried: Carried) -> None:
+    """Store with a file that was masked again what became of the work on it."""
+    for upload in _read(transaction, upload_id):
+        facts = msgspec.structs.replace(upload.facts, carried=carried)
+        _set(transaction, upload, upload.state, facts)
+
+
 def remove_upload(store: ReviewStore, upload_id: int, *, by: str | None = None) -> bool:
     """Take a file away; return whether it was there. One that is being masked stays.
 
@@ -313,6 +320,16 @@ def count_uploads(store: ReviewStore) -> dict[UploadState, int]:
     found = select(WAITING.c.state, func.count()).group_by(WAITING.c.state)
     with store.reading() as transaction:
         return {UploadState(state): int(n) for state, n in transaction.execute(found)}
+
+
+def waits_again(store: ReviewStore, source_id: int) -> bool:
+    """Whether a file of the store waits for other choices."""
+    with store.reading() as transaction:
+        return _waits_again(transaction, source_id)
+
+
+def _waits_again(transaction: Transaction, source_id: int) -> bool:
+    return any(one.facts.replaces == source_id and one.state not in _ENDED for one in _read(transaction))
 
 
 def count_waiting(store: ReviewStore) -> int:

@@ -18,7 +18,13 @@ from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.core.wording import _, ngettext
 from inverse_deid.review.files.exporting import Exported, released_file, released_zip, write_old_names
 from inverse_deid.review.files.spool import open_spool
-from inverse_deid.review.files.waiting import UploadState, count_waiting, list_uploads, remove_all_uploads
+from inverse_deid.review.files.waiting import (
+    UploadState,
+    count_waiting,
+    list_uploads,
+    remove_all_uploads,
+    waits_again,
+)
 from inverse_deid.review.flow.work_list import read_line
 from inverse_deid.review.pages.intake_pages import describe_facts
 from inverse_deid.review.pages.list_pages import SELECT_FIRST, count_unmasked, go_back, read_selected
@@ -154,6 +160,7 @@ def ask_delete(visit: Visit) -> Response:
             _("case {case_id}, {case}", case_id=case.case_id, case=case.name),
             _("its text in {source}, or this file if it has no other case", source=case.source),
             _("all decisions and notes on it, and entries of word lists that were made in it"),
+            *_name_copy(visit, case.source_id),
         ]
         return visit.render("delete.html", source=None, case=case, going=going)
     source = _find_source(visit, visit.request.query_params.get("source", ""))
@@ -172,8 +179,13 @@ def ask_delete(visit: Visit) -> Response:
         ),
         _("all decisions and notes on them, and entries of word lists that were made in them"),
         *([_("{words} not masked yet", words=count_words(n_waiting, "file"))] if n_waiting else []),
+        *(_name_copy(visit, source.id) if source else ()),
     ]
     return visit.render("delete.html", source=source, case=None, going=going)
+
+
+def _name_copy(visit: Visit, source_id: int) -> list[str]:
+    return [_("its copy that waits for other choices")] * waits_again(visit.store, source_id)
 
 
 def _find_case(visit: Visit, given: str) -> CaseRow:

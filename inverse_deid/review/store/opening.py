@@ -163,6 +163,23 @@ class Transaction:
             self._note(table, before, after)
         return len(rows)
 
+    def update_each(self, table: Table, changed: Sequence[tuple[Row[Any], Mapping[str, Any]]]) -> None:
+        """Change rows that `read` has checked in this transaction; every change is of the same columns."""
+        if not changed:
+            return
+        mine = and_(*(key == bindparam(f"key_{key.name}") for key in table.primary_key))
+        names = (*changed[0][1], "seal")
+        new: dict[str, Any] = {name: bindparam(f"new_{name}") for name in names}
+        rows = []
+        for row, values in changed:
+            before = dict(row._mapping)
+            after = {**before, **values}
+            keys = {f"key_{key.name}": before[key.name] for key in table.primary_key}
+            given = {**values, "seal": self.store.seals.seal(table, after)}
+            rows.append({**keys, **{f"new_{name}": value for name, value in given.items()}})
+            self._note(table, before, after)
+        self.execute(update(table).where(mine).values(new), rows)
+
     def delete(self, table: Table, condition: ColumnElement[bool]) -> int:
         """Delete rows and return how many they were; a broken seal does not keep a row from going."""
         for row in self.execute(select(*table.primary_key).where(condition)):

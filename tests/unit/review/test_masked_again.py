@@ -6,12 +6,13 @@ import re
 import threading
 import time
 import zipfile
+from collections import Counter
 
 import pytest
 from desk_visitors import desk_of
 from fake_maskers import mask_capitals
 from review_stores import review, store_of, user
-from sqlalchemy import select
+from sqlalchemy import event, select
 
 from inverse_deid.core.errors import CaseLockedError, NotAllowedError, ReviewError
 from inverse_deid.review.files.choices import MaskingChoices
@@ -23,6 +24,7 @@ from inverse_deid.review.files.waiting import (
     list_uploads,
     remove_upload,
 )
+from inverse_deid.review.flow import word_lists
 from inverse_deid.review.flow.approval import approve
 from inverse_deid.review.flow.editing import act, add_note
 from inverse_deid.review.flow.oversight import set_limits
@@ -30,6 +32,7 @@ from inverse_deid.review.flow.reading import close_case, open_case, open_dispute
 from inverse_deid.review.flow.table import InFile, RowAct
 from inverse_deid.review.flow.word_lists import Asked, Sort, add_entry, count_places, list_entries
 from inverse_deid.review.flow.work_list import assign, list_cases
+from inverse_deid.review.people.accounts import set_active
 from inverse_deid.review.store.deletion import delete_case, delete_source
 from inverse_deid.review.store.sources import list_sources
 from inverse_deid.review.store.tables import NAME_KEYS, TRAIL, WAITING_PIECES
@@ -463,3 +466,75 @@ def test_cases_that_nobody_has_begun_stay_assigned(desk):
             open_case(desk.store, desk.user, one.case_id)
         assert open_case(desk.store, ben, one.case_id)
     assert verify_store(desk.store).is_intact
+
+
+def test_a_stop_right_after_the_file_was_replaced_loses_no_name_of_what_does_not_fit(desk, monkeypatch):
+    add_two_tables(desk)
+    for case_id in [one.case_id for one in cases(desk) if one.name in ("A-1", "B-1")]:
+        change(desk, case_id, ActionKind.MASK, 4)
+        close_case(desk.store, desk.user, case_id)
+    real, is_stopped = IntakeService._add, threading.Event()
+
+    def add(self, *given):
+        done = real(self, *given)
+        if not is_stopped.is_set():
+            is_stopped.set()
+            raise RuntimeError
+        return done
+
+    monkeypatch.setattr(IntakeService, "_add", add)
+    files = mask_again(desk, 1, ("dropped", "dropped", "masked", "id"))
+    assert files[-1]["state"] == "stopped"
+    assert [one.id for one in list_sources(desk.store)] == [2]
+    desk.ask(f"/add/{files[-1]['id']}", what="resume")
+    said = told(desk.wait(UploadState.DONE))
+    assert said[0] == "Decisions and notes on 1 document were carried over."
+    assert any("do not fit its new text: A-1." in one for one in said)
+
+
+@pytest.mark.parametrize("is_active", [True, False])
+def test_an_unfinished_entry_stops_the_masking_only_if_somebody_can_go_on_with_it(
+    desk, monkeypatch, is_active
+):
+    add_table(desk)
+    eve, _ada = (
+        user(desk.store, name, role)
+        for name, role in (("eve", UserRole.ADJUDICATOR), ("ada", UserRole.ADMIN))
+    )
+    monkeypatch.setattr(word_lists, "MOST_SECONDS", -1)
+    asked = Asked(("since",))
+    add_entry(desk.store, eve, asked, Sort.ALWAYS, count_places(desk.store, eve, asked)[Sort.ALWAYS])
+    assert [one.unfinished for one in list_entries(desk.store, eve)] == [word_lists.Unfinished.ADDING]
+    set_active(desk.store, "eve", is_active=is_active, by="ada")
+    files = mask_again(desk, 1, ("masked", "dropped"))
+    assert files[-1]["state"] == ("stopped" if is_active else "done")
+    assert ("not in all cases yet" in files[-1].get("problem", "")) is is_active
+
+
+def test_the_work_on_many_cases_is_carried_over_in_few_statements(desk):
+    # Other writers wait meanwhile.
+    add_table(desk, b"text,other\n" + b"seen by Okonkwo with rash,x\n" * 40)
+    for one in cases(desk):
+        add_note(desk.store, change(desk, one.case_id, ActionKind.UNMASK, 2), "ask again", None)
+        close_case(desk.store, desk.user, one.case_id)
+    statements = Counter()
+
+    def note(_connection, _cursor, statement, *_others):
+        statements[" ".join(statement.split()[:2])] += 1
+
+    event.listen(desk.store._engine, "before_cursor_execute", note)
+    files = mask_again(desk, 1, ("masked", "dropped"))
+    assert told(files)[0] == "Decisions and notes on 40 documents were carried over."
+    assert statements["UPDATE layers"] == 1
+    assert statements["UPDATE cases"] <= 2
+    assert statements["SELECT contents.case_id,"] <= 2
+
+
+def test_the_page_of_deleting_names_the_copy_that_waits(desk):
+    add_table(desk)
+    first = min(one.case_id for one in cases(desk))
+    pages = ("/files/delete?source=1", f"/files/delete?case={first}")
+    said = "its copy that waits for other choices"
+    assert [said in desk.client.get(page).text for page in pages] == [False, False]
+    desk.send("/files/again", source=1)
+    assert [said in desk.client.get(page).text for page in pages] == [True, True]
