@@ -88,10 +88,9 @@ class PackedLSTM(keras.layers.LSTM):  # type: ignore[misc]
         if training and cell.recurrent_dropout:
             kept = tf.gather(cell.get_recurrent_dropout_mask(initial_state[0]), steps.order)
         real = tf.gather(tf.reshape(sequences, (-1, sequences.shape[-1])), steps.places)
-        kernel = cell.kernel.value
+        kernel, recurrent_kernel, bias = self.weights_of_gates()
         product = tf.gather(kernel, tf.argmax(real, axis=1)) if self.one_hot else tf.matmul(real, kernel)
-        inputs = product + cell.bias.value
-        hidden = _make_recurrence(steps, kept)(inputs, cell.recurrent_kernel.value)
+        hidden = _make_recurrence(steps, kept)(product + bias, recurrent_kernel)
         last = tf.gather(tf.pad(hidden, [[0, 1], [0, 0]]), steps.lasts)
         if not self.return_sequences:
             return last, last[:, None], []
@@ -100,6 +99,10 @@ class PackedLSTM(keras.layers.LSTM):  # type: ignore[misc]
         padded = tf.scatter_nd((row * n_times + time)[:, None], hidden, (n_rows * n_times, self.units))
         outputs = tf.reshape(padded, (n_rows, n_times, self.units))
         return last, tf.ensure_shape(outputs, (None, sequences.shape[1], self.units)), []
+
+    def weights_of_gates(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Return kernel, recurrent kernel and bias of input gate, forget gate, candidate and output gate."""
+        return self.cell.kernel.value, self.cell.recurrent_kernel.value, self.cell.bias.value
 
 
 class _Steps(NamedTuple):

@@ -144,7 +144,12 @@ class SimulatedSite:
         if changed:
             raise InputError(f"{changed[0]}: changed since the study began", remedies=[START_OVER])
         settings = plan.settings
-        self._common = CommonNetwork(settings.network, settings.training, settings.data.word_vectors)
+        self._common = CommonNetwork(
+            settings.network,
+            settings.training,
+            settings.data.word_vectors,
+            is_coupled=settings.coupled_gates,
+        )
         self._documents = [train for train, _ in deal_documents(settings).sites.values()]
         self._encoded: dict[int, list[Example]] = {}
 

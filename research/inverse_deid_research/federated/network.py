@@ -38,6 +38,7 @@ from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
 from inverse_deid.training.examples import ExampleMaker
 from inverse_deid.training.examples import Weights as TokenWeights
 from inverse_deid.training.run import load_word_vectors
+from inverse_deid_research.federated.coupled import CoupledLSTM
 from inverse_deid_research.federated.messages import Declaration
 from inverse_deid_research.federated.settings import EpochSettings
 from inverse_deid_research.federated.weights import Weights, copy_weights, read_layout
@@ -174,13 +175,22 @@ def _add_proximal_term(
 class CommonNetwork:
     """The network of all sites, with the public word vectors of a file; None = those of the packaged model.
 
+    With `is_coupled`, its LSTMs have coupled gates.
+
     Raises:
         InputError: They cannot be read.
         ConfigurationError: They do not fit the network.
     """
 
-    def __init__(self, config: NetworkConfig, training: EpochSettings, word_vectors: Path | None) -> None:
-        self.config, self.training = config, training
+    def __init__(
+        self,
+        config: NetworkConfig,
+        training: EpochSettings,
+        word_vectors: Path | None,
+        *,
+        is_coupled: bool = False,
+    ) -> None:
+        self.config, self.training, self.is_coupled = config, training, is_coupled
         self.vectors = load_word_vectors(word_vectors)
         if self.vectors.dim != config.word_dim:
             raise ConfigurationError(f"network.word_dim must be {self.vectors.dim}, as in the word vectors")
@@ -241,7 +251,8 @@ class CommonNetwork:
         return ExampleMaker(self.config, load_lexicon(), self.vectors)
 
     def _build(self, config: NetworkConfig) -> keras.Model:
-        return build_network(config, len(feature_names(config.feature_set)), self.matrix)
+        lstm = CoupledLSTM if self.is_coupled else None
+        return build_network(config, len(feature_names(config.feature_set)), self.matrix, lstm)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -159,8 +159,12 @@ class MethodSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class FederatedStudySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The file of a study; `methods` are compared in this order."""
+    """The file of a study; `methods` are compared in this order.
 
+    With `coupled_gates`, one gate of an LSTM decides what is new and, as its complement, what is kept.
+    """
+
+    coupled_gates: bool = False
     data: CorpusSettings
     methods: dict[str, MethodSettings]
     sites: DealSettings = DealSettings()

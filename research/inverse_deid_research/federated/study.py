@@ -122,10 +122,16 @@ def run_study(
     say = options.say
     inputs = [*settings.data.train, *settings.data.test]
     shared = msgspec.structs.replace(settings.study, epochs=1, seeds=(1,))  # these are those of a run
-    key = fingerprint(settings.sites, shared, settings.network, settings.training, load_lexicon().sha256)
+    network = (settings.network, *(["coupled gates"] if settings.coupled_gates else []))
+    key = fingerprint(settings.sites, shared, *network, settings.training, load_lexicon().sha256)
     study = Study("federated", options, inputs=inputs, shared={"settings": key}, config=path)
     began = time.perf_counter()
-    common = CommonNetwork(settings.network, settings.training, settings.data.word_vectors)
+    common = CommonNetwork(
+        settings.network,
+        settings.training,
+        settings.data.word_vectors,
+        is_coupled=settings.coupled_gates,
+    )
     encoded = encode_study(settings, common, say)
     n_seconds = {"reading": time.perf_counter() - began}
     say(prepare_backend())
@@ -162,7 +168,7 @@ def run_study(
         n_seconds[name] = sum(records[name, seed]["seconds"] for seed in settings.study.seeds)
     provenance = study.provenance(
         settings={
-            "network": repr(settings.network),
+            "network": " with ".join(map(str, network)),
             "training": repr(settings.training),
             "engine": flower.describe(len(names)) if flower else "direct",
             "peak memory": _describe_memory() + (", without the processes of sites" if flower else ""),
