@@ -34,6 +34,14 @@ class Catalogue(gettext.GNUTranslations):
 
     language = ENGLISH
 
+    def gettext(self, message: str) -> str:
+        """Return the translation of a text, also if it is the first form of one with a plural.
+
+        Early versions of Python 3.11 do not find that.
+        """
+        found = super().gettext(message)
+        return self.ngettext(message, message, 1) if found == message else found
+
 
 _current: ContextVar[Catalogue | None] = ContextVar("catalogue", default=None)
 

@@ -49,6 +49,10 @@ class TestTexts:
             assert current_language() == LANGUAGE
         assert current_language() == "en"
 
+    def test_a_text_that_has_a_plural_elsewhere(self, locale):
+        with speaking([LANGUAGE]):
+            assert _("{n} file", n=7) == "⟦7 file⟧"
+
     def test_what_a_catalogue_lacks_is_english(self, locale):
         with speaking([LANGUAGE]):
             assert (_("another text"), _("")) == ("another text", "")

@@ -110,7 +110,7 @@ def search(pattern: re.Pattern[str], text: str) -> list[str]:
 
 def test_a_search_that_costs_the_square_of_its_text_is_ended() -> None:
     with pytest.raises(_TooSlowError):
-        search(re.compile(r"\d+x"), "1" * SEARCHED_CHARS)
+        search(re.compile(r"\d+x"), "1" * 10 * SEARCHED_CHARS)  # a fast processor may end the tenth in time
 
 
 CLOSED = CERTAIN_PATTERNS | SILENT_FACT_PATTERNS
