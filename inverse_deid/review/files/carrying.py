@@ -35,7 +35,7 @@ from inverse_deid.review.store.tables import (
     USERS,
     place_of,
 )
-from inverse_deid.review.store.values import CaseState, LayerKind
+from inverse_deid.review.store.values import CaseState, LayerKind, UserRole
 
 _CASES_AT_ONCE = 100
 _OF_ITS_CASE = ("id", "seal", "sealed")
@@ -103,12 +103,16 @@ def _refuse_others(transaction: Transaction, cases: Sequence[Row[Any]], by: str)
     for case in cases:
         if case.lock_user_id not in (None, user_id) and (case.lock_until or 0) > transaction.now():
             raise ReviewError(_("somebody is reading a document of this file now. Try again later"))
-    # It would not reach the new cases. Nobody can go on with one of a closed account.
-    unfinished = select(LISTED_WORDS.c.id).join(USERS, USERS.c.id == LISTED_WORDS.c.user_id)
-    if transaction.execute(unfinished.where(USERS.c.is_active, LISTED_WORDS.c.unfinished != "")).first():
+    # It would not reach the new cases. Nobody goes on with one of an account that is closed or may not.
+    readers = select(USERS.c.id, USERS.c.role).where(USERS.c.is_active, USERS.c.role != UserRole.ADMIN.value)
+    roles = {row.id: UserRole(row.role) for row in transaction.execute(readers)}
+    keepers = [one for one, role in roles.items() if role.includes(UserRole.ADJUDICATOR)]
+    unfinished = select(LISTED_WORDS.c.id).where(LISTED_WORDS.c.unfinished != "")
+    if transaction.execute(unfinished.where(LISTED_WORDS.c.user_id.in_(keepers))).first():
         raise ReviewError(_("an entry of a word list is not in all cases yet. Go on with it first"))
     source_id = cases[0].source_id
-    if any(of_file and key[1] == source_id for key, of_file in list(transaction.store.swept.items())):
+    swept = list(transaction.store.swept.items())
+    if any(of_file and key[0] in roles and key[1] == source_id for key, of_file in swept):
         raise ReviewError(
             _("a decision for the whole file is not in all rows yet. Load its table, and go on with it")
         )

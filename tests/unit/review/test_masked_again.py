@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 from desk_visitors import desk_of
 from fake_maskers import mask_capitals
-from review_stores import review, store_of, user
+from review_stores import change_rows, review, store_of, user
 from sqlalchemy import event, select
 
 from inverse_deid.core.errors import CaseLockedError, NotAllowedError, ReviewError
@@ -30,12 +30,21 @@ from inverse_deid.review.flow.editing import act, add_note
 from inverse_deid.review.flow.oversight import set_limits
 from inverse_deid.review.flow.reading import close_case, open_case, open_dispute
 from inverse_deid.review.flow.table import InFile, RowAct
-from inverse_deid.review.flow.word_lists import Asked, Sort, add_entry, count_places, list_entries
+from inverse_deid.review.flow.word_lists import (
+    Asked,
+    Done,
+    Sort,
+    add_entry,
+    count_places,
+    go_on,
+    list_entries,
+    remove_entry,
+)
 from inverse_deid.review.flow.work_list import assign, list_cases
 from inverse_deid.review.people.accounts import set_active
 from inverse_deid.review.store.deletion import delete_case, delete_source
 from inverse_deid.review.store.sources import list_sources
-from inverse_deid.review.store.tables import NAME_KEYS, TRAIL, WAITING_PIECES
+from inverse_deid.review.store.tables import NAME_KEYS, TRAIL, USERS, WAITING_PIECES
 from inverse_deid.review.store.trail import verify_store
 from inverse_deid.review.store.values import (
     ActionKind,
@@ -323,6 +332,9 @@ def test_a_stop_after_the_file_was_replaced_is_resumed_without_doing_it_twice(de
     files = mask_again(desk, 1, ("masked", "dropped"))
     assert files[-1]["state"] == "stopped"
     assert [one.id for one in list_sources(desk.store)] == [2]
+    # Its choices would be said to hold, and would not.
+    assert "waits for other choices already" in desk.send("/files/again", source=2).text
+    assert "its copy that waits for other choices" in desk.client.get("/files/delete?source=2").text
     desk.ask(f"/add/{files[-1]['id']}", what="resume")
     assert desk.wait(UploadState.DONE)
     assert [one.id for one in list_sources(desk.store)] == [2]
@@ -454,6 +466,17 @@ def test_a_decision_for_all_rows_that_is_not_in_all_rows_stops_the_masking(desk)
     assert desk.wait(*ENDED)[-1]["state"] == "done"
 
 
+def test_a_decision_for_all_rows_of_a_closed_account_stops_nothing(desk):
+    # Nobody else can go on with it.
+    add_table(desk)
+    eve, _ada = (
+        user(desk.store, name, role) for name, role in (("eve", UserRole.REVIEWER), ("ada", UserRole.ADMIN))
+    )
+    desk.client.app.state.rows_shown.note_swept(eve.id, 1, InFile(RowAct.MASK, ("told",)), 2)
+    set_active(desk.store, "eve", is_active=False, by="ada")
+    assert mask_again(desk, 1, ("masked", "dropped"))[-1]["state"] == "done"
+
+
 def test_cases_that_nobody_has_begun_stay_assigned(desk):
     add_table(desk)
     admin, ben = (
@@ -492,9 +515,11 @@ def test_a_stop_right_after_the_file_was_replaced_loses_no_name_of_what_does_not
     assert any("do not fit its new text: A-1." in one for one in said)
 
 
-@pytest.mark.parametrize("is_active", [True, False])
+@pytest.mark.parametrize(
+    "is_active, role", [(True, "adjudicator"), (False, "adjudicator"), (True, "reviewer")]
+)
 def test_an_unfinished_entry_stops_the_masking_only_if_somebody_can_go_on_with_it(
-    desk, monkeypatch, is_active
+    desk, monkeypatch, is_active, role
 ):
     add_table(desk)
     eve, _ada = (
@@ -506,9 +531,35 @@ def test_an_unfinished_entry_stops_the_masking_only_if_somebody_can_go_on_with_i
     add_entry(desk.store, eve, asked, Sort.ALWAYS, count_places(desk.store, eve, asked)[Sort.ALWAYS])
     assert [one.unfinished for one in list_entries(desk.store, eve)] == [word_lists.Unfinished.ADDING]
     set_active(desk.store, "eve", is_active=is_active, by="ada")
+    change_rows(desk.store, USERS, USERS.c.id == eve.id, role=role)
     files = mask_again(desk, 1, ("masked", "dropped"))
-    assert files[-1]["state"] == ("stopped" if is_active else "done")
-    assert ("not in all cases yet" in files[-1].get("problem", "")) is is_active
+    can_go_on = is_active and role == "adjudicator"
+    assert files[-1]["state"] == ("stopped" if can_go_on else "done")
+    assert ("not in all cases yet" in files[-1].get("problem", "")) is can_go_on
+
+
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_an_entry_of_an_account_that_opens_again_goes_on_in_the_new_cases(desk, monkeypatch, is_removed):
+    add_table(desk)
+    eve, _ada = (
+        user(desk.store, name, role)
+        for name, role in (("eve", UserRole.ADJUDICATOR), ("ada", UserRole.ADMIN))
+    )
+    asked = Asked(("since",))
+    monkeypatch.setattr(word_lists, "MOST_SECONDS", 60 if is_removed else -1)
+    add_entry(desk.store, eve, asked, Sort.ALWAYS, count_places(desk.store, eve, asked)[Sort.ALWAYS])
+    (entry,) = list_entries(desk.store, eve)
+    monkeypatch.setattr(word_lists, "MOST_SECONDS", -1)
+    if is_removed:
+        remove_entry(desk.store, eve, entry.id)
+    set_active(desk.store, "eve", is_active=False, by="ada")
+    mask_again(desk, 1, ("masked", "dropped"))
+    set_active(desk.store, "eve", is_active=True, by="ada")
+    monkeypatch.setattr(word_lists, "MOST_SECONDS", 60)
+    assert go_on(desk.store, eve, entry.id) == Done(1)
+    new = max(one.case_id for one in cases(desk))
+    assert open_case(desk.store, eve, new).layer.keep.tolist() == [True, is_removed, True]
+    assert verify_store(desk.store).is_intact
 
 
 def test_the_work_on_many_cases_is_carried_over_in_few_statements(desk):
