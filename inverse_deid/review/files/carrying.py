@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -123,29 +123,42 @@ def _pair(transaction: Transaction, old: Sequence[Row[Any]], new: Sequence[Row[A
     before, after = (read_masking(transaction, one[0].source_id).output.read_options for one in (old, new))
     kind = transaction.execute(select(SOURCES.c.format).where(SOURCES.c.id == old[0].source_id)).scalar_one()
     has_several = FORMATS[kind].is_container or kind == "xlsx"
-    if not has_several or _list_masked(before) == _list_masked(after):
+    masked, masked_now = _list_masked(before), _list_masked(after)
+    if not has_several or masked == masked_now:
         numbers = {case.number: case.id for case in new}
         return {case.id: numbers[case.number] for case in old if case.number in numbers}
     # Numbers count the rows of all tables or sheets, so they are others if one is left out.
     names, new_names = (_name_alone(transaction, cases) for cases in (old, new))
+    if masked.keys().isdisjoint(masked_now):  # ids in other tables can be the same
+        names = {name: case_id for name, case_id in names.items() if name.is_place}
     return {case_id: new_names[name] for name, case_id in names.items() if name in new_names}
 
 
-def _list_masked(options: ReadOptions) -> object:
+def _list_masked(options: ReadOptions) -> dict[str, set[str]]:
     # The tables inside a file that are masked, with the columns, as these choose the sheets of a workbook.
-    if options.part_columns:
-        return {
-            place: set(columns.text_columns)
-            for place, columns in options.part_columns.items()
-            if columns.text_columns
-        }
-    return set(options.text_columns)
+    if not options.part_columns:
+        return {"": set(options.text_columns)}
+    return {
+        place: set(columns.text_columns)
+        for place, columns in options.part_columns.items()
+        if columns.text_columns
+    }
 
 
-def _name_alone(transaction: Transaction, cases: Sequence[Row[Any]]) -> dict[str, int]:
+class _Name(NamedTuple):
+    """The name of a case: its id, or its place in the file."""
+
+    is_place: bool
+    text: str
+
+
+def _name_alone(transaction: Transaction, cases: Sequence[Row[Any]]) -> dict[_Name, int]:
+    found = select(INTAKES.c.export_name).where(INTAKES.c.source_id == cases[0].source_id)
+    file = transaction.names.open(transaction.execute(found).scalar_one())
     opened = [(transaction.names.open(case.name), case.id) for case in cases]
-    counts = Counter(name for name, _ in opened)
-    return {name: case_id for name, case_id in opened if counts[name] == 1}
+    named = [(_Name(name.startswith(file), name.removeprefix(file)), case_id) for name, case_id in opened]
+    counts = Counter(name for name, _ in named)
+    return {name: case_id for name, case_id in named if counts[name] == 1}
 
 
 def _find_worked(transaction: Transaction, source_id: int) -> frozenset[int]:

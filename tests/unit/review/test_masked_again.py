@@ -413,13 +413,15 @@ SAID = "seen by Okonkwo with rash two hours after the first dose and then with r
 ROWS = f"what,no\n{SAID},{{}}1\n{SAID},{{}}2\n{SAID},{{}}3\n"
 
 
-def add_two_tables(desk):
+def add_two_tables(desk, first="A-", second="B-", fates=("masked", "id", "masked", "id"), letter=""):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as made:
-        made.writestr("a.csv", ROWS.format("A-", "A-", "A-"))
-        made.writestr("b.csv", ROWS.format("B-", "B-", "B-").replace("what,no", "told,case"))
+        made.writestr("a.csv", ROWS.format(first, first, first))
+        made.writestr("b.csv", ROWS.format(second, second, second).replace("what,no", "told,case"))
+        if letter:
+            made.writestr("letter.txt", letter)
     upload = desk.add("all.zip", packed.getvalue()).json()
-    choose(desk, upload["id"], ("masked", "id", "masked", "id"))
+    choose(desk, upload["id"], fates)
 
 
 def test_notes_stay_with_their_rows_if_a_table_before_them_is_left_out(desk):
@@ -437,6 +439,34 @@ def test_notes_stay_with_their_rows_if_a_table_before_them_is_left_out(desk):
     assert {name: notes[0].text for name, notes in found.items()} == {
         f"B-{i}": f"of B-{i}" for i in range(1, 4)
     }
+
+
+def test_notes_on_one_table_do_not_go_to_the_same_ids_of_another(desk):
+    add_two_tables(desk, "C-", "C-", ("masked", "id", "dropped", "dropped"), letter=SAID)
+    ids = {one.name: one.case_id for one in cases(desk)}
+    (letter,) = ids.keys() - {"C-1", "C-2", "C-3"}
+    for name in ("C-1", letter):
+        add_note(desk.store, change(desk, ids[name], ActionKind.MASK, 4), f"on {name}", None)
+        close_case(desk.store, desk.user, ids[name])
+    files = mask_again(desk, 1, ("dropped", "dropped", "masked", "id"))
+    assert told(files)[0] == "Decisions and notes on 1 document were carried over."
+    assert any("do not fit its new text: C-1." in one for one in told(files))
+    (noted,) = [one for one in cases(desk) if one.state is CaseState.IN_REVIEW]
+    assert noted.name == letter
+
+
+def test_notes_stay_with_rows_without_ids_though_the_file_gets_another_name(desk):
+    fates = ("masked", "dropped", "masked", "dropped")
+    add_two_tables(desk, "A-", "A-", fates)
+    add_two_tables(desk, "B-", "B-", fates)
+    delete_source(desk.store, 1, by="me")
+    for one in cases(desk):
+        add_note(desk.store, change(desk, one.case_id, ActionKind.MASK, 4), one.name, None)
+        close_case(desk.store, desk.user, one.case_id)
+    mask_again(desk, 2, ("dropped", "dropped", "masked", "dropped"))
+    notes = {one.name: open_case(desk.store, desk.user, one.case_id).notes[0].text for one in cases(desk)}
+    assert len(notes) == 3
+    assert all(text == name.replace("all.zip", "all (2).zip") for name, text in notes.items())
 
 
 def test_a_listed_word_is_not_lost_with_the_case_that_it_was_made_in(desk):
