@@ -25,6 +25,7 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.formats.tables.columns import ColumnFate
 from inverse_deid.replacement.settings import CaseSettings
+from inverse_deid.review.files import service as files_service
 from inverse_deid.review.files.choices import MaskingChoices
 from inverse_deid.review.files.exporting import export_released
 from inverse_deid.review.files.intake import LoadSettings, add_cases, plan_cases
@@ -99,6 +100,36 @@ def test_a_file_is_masked_again_and_keeps_decisions_and_notes(address, tmp_path)
                 [f"of {case_id - new[0]}"],
             )
         assert verify_store(store).is_intact
+
+
+def test_a_stop_that_comes_as_a_file_is_masked_again_loses_no_note_on_it(address, tmp_path, monkeypatch):
+    texts = b"text\nseen by Okonkwo today\n"
+    with store_of(tmp_path, address=address) as store, closing(IntakeService(store, build_masker)) as service:
+        service.start()
+        user(store, "eve", UserRole.ADJUDICATOR)
+        upload = begin_upload(store, "more.csv", len(texts), by="eve")
+        add_piece(store, upload.id, 0, texts)
+        mask_waiting(service, upload.id)
+        (_first, source) = list_sources(store)
+        again = service.mask_again(source.id, by="eve")
+        stop = threading.Thread(target=service.cancel, args=[again.id], kwargs={"by": "eve"})
+        real, real_add = files_service.note_carried, IntakeService._add
+
+        def note(*given):
+            real(*given)
+            stop.start()
+            stop.join(1)  # it waits for this transaction
+
+        def add(*given):
+            done = real_add(*given)
+            stop.join()
+            return done
+
+        monkeypatch.setattr(files_service, "note_carried", note)
+        monkeypatch.setattr(IntakeService, "_add", add)
+        mask_waiting(service, again.id)
+        (done,) = list_uploads(store)
+        assert done.facts.carried is not None
 
 
 def build_masker(_settings):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -35,7 +35,7 @@ from inverse_deid.review.store.tables import (
     USERS,
     place_of,
 )
-from inverse_deid.review.store.values import CaseState, LayerKind
+from inverse_deid.review.store.values import CaseState, LayerKind, UserRole
 
 _CASES_AT_ONCE = 100
 _OF_ITS_CASE = ("id", "seal", "sealed")
@@ -103,12 +103,16 @@ def _refuse_others(transaction: Transaction, cases: Sequence[Row[Any]], by: str)
     for case in cases:
         if case.lock_user_id not in (None, user_id) and (case.lock_until or 0) > transaction.now():
             raise ReviewError(_("somebody is reading a document of this file now. Try again later"))
-    # It would not reach the new cases. Nobody can go on with one of a closed account.
-    unfinished = select(LISTED_WORDS.c.id).join(USERS, USERS.c.id == LISTED_WORDS.c.user_id)
-    if transaction.execute(unfinished.where(USERS.c.is_active, LISTED_WORDS.c.unfinished != "")).first():
+    # It would not reach the new cases. Nobody goes on with one of an account that is closed or may not.
+    readers = select(USERS.c.id, USERS.c.role).where(USERS.c.is_active, USERS.c.role != UserRole.ADMIN.value)
+    roles = {row.id: UserRole(row.role) for row in transaction.execute(readers)}
+    keepers = [one for one, role in roles.items() if role.includes(UserRole.ADJUDICATOR)]
+    unfinished = select(LISTED_WORDS.c.id).where(LISTED_WORDS.c.unfinished != "")
+    if transaction.execute(unfinished.where(LISTED_WORDS.c.user_id.in_(keepers))).first():
         raise ReviewError(_("an entry of a word list is not in all cases yet. Go on with it first"))
     source_id = cases[0].source_id
-    if any(of_file and key[1] == source_id for key, of_file in list(transaction.store.swept.items())):
+    swept = list(transaction.store.swept.items())
+    if any(of_file and key[0] in roles and key[1] == source_id for key, of_file in swept):
         raise ReviewError(
             _("a decision for the whole file is not in all rows yet. Load its table, and go on with it")
         )
@@ -119,29 +123,42 @@ def _pair(transaction: Transaction, old: Sequence[Row[Any]], new: Sequence[Row[A
     before, after = (read_masking(transaction, one[0].source_id).output.read_options for one in (old, new))
     kind = transaction.execute(select(SOURCES.c.format).where(SOURCES.c.id == old[0].source_id)).scalar_one()
     has_several = FORMATS[kind].is_container or kind == "xlsx"
-    if not has_several or _list_masked(before) == _list_masked(after):
+    masked, masked_now = _list_masked(before), _list_masked(after)
+    if not has_several or masked == masked_now:
         numbers = {case.number: case.id for case in new}
         return {case.id: numbers[case.number] for case in old if case.number in numbers}
     # Numbers count the rows of all tables or sheets, so they are others if one is left out.
     names, new_names = (_name_alone(transaction, cases) for cases in (old, new))
+    if masked.keys().isdisjoint(masked_now):  # ids in other tables can be the same
+        names = {name: case_id for name, case_id in names.items() if name.is_place}
     return {case_id: new_names[name] for name, case_id in names.items() if name in new_names}
 
 
-def _list_masked(options: ReadOptions) -> object:
+def _list_masked(options: ReadOptions) -> dict[str, set[str]]:
     # The tables inside a file that are masked, with the columns, as these choose the sheets of a workbook.
-    if options.part_columns:
-        return {
-            place: set(columns.text_columns)
-            for place, columns in options.part_columns.items()
-            if columns.text_columns
-        }
-    return set(options.text_columns)
+    if not options.part_columns:
+        return {"": set(options.text_columns)}
+    return {
+        place: set(columns.text_columns)
+        for place, columns in options.part_columns.items()
+        if columns.text_columns
+    }
 
 
-def _name_alone(transaction: Transaction, cases: Sequence[Row[Any]]) -> dict[str, int]:
+class _Name(NamedTuple):
+    """The name of a case: its id, or its place in the file."""
+
+    is_place: bool
+    text: str
+
+
+def _name_alone(transaction: Transaction, cases: Sequence[Row[Any]]) -> dict[_Name, int]:
+    found = select(INTAKES.c.export_name).where(INTAKES.c.source_id == cases[0].source_id)
+    file = transaction.names.open(transaction.execute(found).scalar_one())
     opened = [(transaction.names.open(case.name), case.id) for case in cases]
-    counts = Counter(name for name, _ in opened)
-    return {name: case_id for name, case_id in opened if counts[name] == 1}
+    named = [(_Name(name.startswith(file), name.removeprefix(file)), case_id) for name, case_id in opened]
+    counts = Counter(name for name, _ in named)
+    return {name: case_id for name, case_id in named if counts[name] == 1}
 
 
 def _find_worked(transaction: Transaction, source_id: int) -> frozenset[int]:

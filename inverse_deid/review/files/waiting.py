@@ -281,7 +281,7 @@ def change_upload(
         changes: New facts.
     """
     with store.writing() as transaction:
-        upload = next(_read(transaction, upload_id), None)
+        upload = next(_read(transaction, upload_id, locks=True), None)
         if upload is None or upload.state not in only_from or only_as not in (None, upload.facts):
             return None
         facts = msgspec.structs.replace(upload.facts, **changes)
@@ -294,7 +294,7 @@ def change_upload(
 
 def note_carried(transaction: Transaction, upload_id: int, carried: Carried) -> None:
     """Store with a file that was masked again what became of the work on it."""
-    for upload in _read(transaction, upload_id):
+    for upload in _read(transaction, upload_id, locks=True):
         facts = msgspec.structs.replace(upload.facts, carried=carried)
         _set(transaction, upload, upload.state, facts)
 
@@ -305,7 +305,7 @@ def remove_upload(store: ReviewStore, upload_id: int, *, by: str | None = None) 
     `by` is for the trail; None = nobody had seen the file, so its removal is not noted.
     """
     with store.writing() as transaction:
-        upload = next(_read(transaction, upload_id), None)
+        upload = next(_read(transaction, upload_id, locks=True), None)
         if upload is None or upload.state is UploadState.MASKING:
             return False
         if by is not None and upload.state is not UploadState.DONE:
@@ -329,7 +329,11 @@ def waits_again(store: ReviewStore, source_id: int) -> bool:
 
 
 def _waits_again(transaction: Transaction, source_id: int) -> bool:
-    return any(one.facts.replaces == source_id and one.state not in _ENDED for one in _read(transaction))
+    # Also what the file came from, if the program was stopped before it noted that it is masked.
+    key = select(SOURCES.c.name_key).where(SOURCES.c.id == source_id).scalar_subquery()
+    ended = [one.value for one in _ENDED]
+    found = select(WAITING.c.id).where(WAITING.c.name_key == key, WAITING.c.state.not_in(ended))
+    return transaction.execute(found).first() is not None
 
 
 def count_waiting(store: ReviewStore) -> int:
@@ -357,8 +361,11 @@ def remove_all_uploads(store: ReviewStore, *, by: str) -> int:
     return n_files
 
 
-def _read(transaction: Transaction, upload_id: int | None = None) -> Iterator[Upload]:
+def _read(transaction: Transaction, upload_id: int | None = None, *, locks: bool = False) -> Iterator[Upload]:
+    # With `locks`, others who change it wait until this transaction ends, and then see what it changed.
     found = select(WAITING).order_by(WAITING.c.id)
+    if locks:
+        found = found.with_for_update()
     if upload_id is not None:
         found = found.where(WAITING.c.id == upload_id)
     for row in transaction.execute(found).all():

@@ -61,6 +61,7 @@ MOST_SECONDS = 1.5
 """After so long a change of many cases pauses between two of them, and `go_on` takes it up."""
 
 _MAX_ID = 10**9
+_IDS_AT_ONCE = 1000
 
 
 class Unfinished(StrEnum):
@@ -340,17 +341,21 @@ def go_on(store: ReviewStore, user: User, entry_id: int) -> Done:
     with store.reading() as transaction:
         row = _find_own(transaction, user, entry_id)
         asked, sort, unfinished = _open(transaction, row), Sort(row.sort), Unfinished(row.unfinished)
-    if unfinished is Unfinished.NOTHING:
-        return Done(0)
-    known: _Work | None = store.word_work.get(entry_id)
-    if known is not None and known.unfinished is not unfinished:
-        known = None
+        if unfinished is Unfinished.NOTHING:
+            return Done(0)
+        known: _Work | None = store.word_work.get(entry_id)
+        if known is not None and known.unfinished is not unfinished:
+            known = None
+        n_cases = 0 if known is None else known.n_cases
+        # Others take the place of cases that are gone if their file was masked again.
+        if known is not None and not _are_there(transaction, known.case_ids):
+            known = None
     if unfinished is Unfinished.ADDING:
         change = _make_adding(user, entry_id, asked, sort)
-        work = known or _find_added(store, user, entry_id, asked, sort)
+        work = known or replace(_find_added(store, user, entry_id, asked, sort), n_cases=n_cases)
     else:
         change = _make_removing(user, entry_id)
-        work = known or _find_removed(store, user, entry_id)
+        work = known or replace(_find_removed(store, user, entry_id), n_cases=n_cases)
     store.word_work[entry_id] = work
     with work.turn:
         _change_cases(store, user, entry_id, work, change)
@@ -367,6 +372,16 @@ def go_on(store: ReviewStore, user: User, entry_id: int) -> Done:
 
 Change = Callable[[Transaction, Row[Any], int], bool]
 """Changes one case at a revision of the user's layer; returns whether it did."""
+
+
+def _are_there(transaction: Transaction, case_ids: Sequence[int]) -> bool:
+    ids = tuple(case_ids)  # another window may go on with them
+    for begin in range(0, len(ids), _IDS_AT_ONCE):
+        some = ids[begin : begin + _IDS_AT_ONCE]
+        found = select(func.count()).select_from(CASES).where(CASES.c.id.in_(some))
+        if transaction.execute(found).scalar_one() < len(some):
+            return False
+    return True
 
 
 def _find_added(store: ReviewStore, user: User, entry_id: int, asked: Asked, sort: Sort) -> _Work:

@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 from desk_visitors import desk_of
 from fake_maskers import mask_capitals
-from review_stores import review, store_of, user
+from review_stores import change_rows, review, store_of, user
 from sqlalchemy import event, select
 
 from inverse_deid.core.errors import CaseLockedError, NotAllowedError, ReviewError
@@ -30,12 +30,21 @@ from inverse_deid.review.flow.editing import act, add_note
 from inverse_deid.review.flow.oversight import set_limits
 from inverse_deid.review.flow.reading import close_case, open_case, open_dispute
 from inverse_deid.review.flow.table import InFile, RowAct
-from inverse_deid.review.flow.word_lists import Asked, Sort, add_entry, count_places, list_entries
+from inverse_deid.review.flow.word_lists import (
+    Asked,
+    Done,
+    Sort,
+    add_entry,
+    count_places,
+    go_on,
+    list_entries,
+    remove_entry,
+)
 from inverse_deid.review.flow.work_list import assign, list_cases
 from inverse_deid.review.people.accounts import set_active
 from inverse_deid.review.store.deletion import delete_case, delete_source
 from inverse_deid.review.store.sources import list_sources
-from inverse_deid.review.store.tables import NAME_KEYS, TRAIL, WAITING_PIECES
+from inverse_deid.review.store.tables import NAME_KEYS, TRAIL, USERS, WAITING_PIECES
 from inverse_deid.review.store.trail import verify_store
 from inverse_deid.review.store.values import (
     ActionKind,
@@ -323,6 +332,9 @@ def test_a_stop_after_the_file_was_replaced_is_resumed_without_doing_it_twice(de
     files = mask_again(desk, 1, ("masked", "dropped"))
     assert files[-1]["state"] == "stopped"
     assert [one.id for one in list_sources(desk.store)] == [2]
+    # Its choices would be said to hold, and would not.
+    assert "waits for other choices already" in desk.send("/files/again", source=2).text
+    assert "its copy that waits for other choices" in desk.client.get("/files/delete?source=2").text
     desk.ask(f"/add/{files[-1]['id']}", what="resume")
     assert desk.wait(UploadState.DONE)
     assert [one.id for one in list_sources(desk.store)] == [2]
@@ -401,13 +413,15 @@ SAID = "seen by Okonkwo with rash two hours after the first dose and then with r
 ROWS = f"what,no\n{SAID},{{}}1\n{SAID},{{}}2\n{SAID},{{}}3\n"
 
 
-def add_two_tables(desk):
+def add_two_tables(desk, first="A-", second="B-", fates=("masked", "id", "masked", "id"), letter=""):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as made:
-        made.writestr("a.csv", ROWS.format("A-", "A-", "A-"))
-        made.writestr("b.csv", ROWS.format("B-", "B-", "B-").replace("what,no", "told,case"))
+        made.writestr("a.csv", ROWS.format(first, first, first))
+        made.writestr("b.csv", ROWS.format(second, second, second).replace("what,no", "told,case"))
+        if letter:
+            made.writestr("letter.txt", letter)
     upload = desk.add("all.zip", packed.getvalue()).json()
-    choose(desk, upload["id"], ("masked", "id", "masked", "id"))
+    choose(desk, upload["id"], fates)
 
 
 def test_notes_stay_with_their_rows_if_a_table_before_them_is_left_out(desk):
@@ -425,6 +439,34 @@ def test_notes_stay_with_their_rows_if_a_table_before_them_is_left_out(desk):
     assert {name: notes[0].text for name, notes in found.items()} == {
         f"B-{i}": f"of B-{i}" for i in range(1, 4)
     }
+
+
+def test_notes_on_one_table_do_not_go_to_the_same_ids_of_another(desk):
+    add_two_tables(desk, "C-", "C-", ("masked", "id", "dropped", "dropped"), letter=SAID)
+    ids = {one.name: one.case_id for one in cases(desk)}
+    (letter,) = ids.keys() - {"C-1", "C-2", "C-3"}
+    for name in ("C-1", letter):
+        add_note(desk.store, change(desk, ids[name], ActionKind.MASK, 4), f"on {name}", None)
+        close_case(desk.store, desk.user, ids[name])
+    files = mask_again(desk, 1, ("dropped", "dropped", "masked", "id"))
+    assert told(files)[0] == "Decisions and notes on 1 document were carried over."
+    assert any("do not fit its new text: C-1." in one for one in told(files))
+    (noted,) = [one for one in cases(desk) if one.state is CaseState.IN_REVIEW]
+    assert noted.name == letter
+
+
+def test_notes_stay_with_rows_without_ids_though_the_file_gets_another_name(desk):
+    fates = ("masked", "dropped", "masked", "dropped")
+    add_two_tables(desk, "A-", "A-", fates)
+    add_two_tables(desk, "B-", "B-", fates)
+    delete_source(desk.store, 1, by="me")
+    for one in cases(desk):
+        add_note(desk.store, change(desk, one.case_id, ActionKind.MASK, 4), one.name, None)
+        close_case(desk.store, desk.user, one.case_id)
+    mask_again(desk, 2, ("dropped", "dropped", "masked", "dropped"))
+    notes = {one.name: open_case(desk.store, desk.user, one.case_id).notes[0].text for one in cases(desk)}
+    assert len(notes) == 3
+    assert all(text == name.replace("all.zip", "all (2).zip") for name, text in notes.items())
 
 
 def test_a_listed_word_is_not_lost_with_the_case_that_it_was_made_in(desk):
@@ -452,6 +494,17 @@ def test_a_decision_for_all_rows_that_is_not_in_all_rows_stops_the_masking(desk)
     shown.note_swept(desk.user.id, 1, asked, None)
     desk.ask(f"/add/{files[-1]['id']}", what="resume")
     assert desk.wait(*ENDED)[-1]["state"] == "done"
+
+
+def test_a_decision_for_all_rows_of_a_closed_account_stops_nothing(desk):
+    # Nobody else can go on with it.
+    add_table(desk)
+    eve, _ada = (
+        user(desk.store, name, role) for name, role in (("eve", UserRole.REVIEWER), ("ada", UserRole.ADMIN))
+    )
+    desk.client.app.state.rows_shown.note_swept(eve.id, 1, InFile(RowAct.MASK, ("told",)), 2)
+    set_active(desk.store, "eve", is_active=False, by="ada")
+    assert mask_again(desk, 1, ("masked", "dropped"))[-1]["state"] == "done"
 
 
 def test_cases_that_nobody_has_begun_stay_assigned(desk):
@@ -492,9 +545,11 @@ def test_a_stop_right_after_the_file_was_replaced_loses_no_name_of_what_does_not
     assert any("do not fit its new text: A-1." in one for one in said)
 
 
-@pytest.mark.parametrize("is_active", [True, False])
+@pytest.mark.parametrize(
+    "is_active, role", [(True, "adjudicator"), (False, "adjudicator"), (True, "reviewer")]
+)
 def test_an_unfinished_entry_stops_the_masking_only_if_somebody_can_go_on_with_it(
-    desk, monkeypatch, is_active
+    desk, monkeypatch, is_active, role
 ):
     add_table(desk)
     eve, _ada = (
@@ -506,9 +561,35 @@ def test_an_unfinished_entry_stops_the_masking_only_if_somebody_can_go_on_with_i
     add_entry(desk.store, eve, asked, Sort.ALWAYS, count_places(desk.store, eve, asked)[Sort.ALWAYS])
     assert [one.unfinished for one in list_entries(desk.store, eve)] == [word_lists.Unfinished.ADDING]
     set_active(desk.store, "eve", is_active=is_active, by="ada")
+    change_rows(desk.store, USERS, USERS.c.id == eve.id, role=role)
     files = mask_again(desk, 1, ("masked", "dropped"))
-    assert files[-1]["state"] == ("stopped" if is_active else "done")
-    assert ("not in all cases yet" in files[-1].get("problem", "")) is is_active
+    can_go_on = is_active and role == "adjudicator"
+    assert files[-1]["state"] == ("stopped" if can_go_on else "done")
+    assert ("not in all cases yet" in files[-1].get("problem", "")) is can_go_on
+
+
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_an_entry_of_an_account_that_opens_again_goes_on_in_the_new_cases(desk, monkeypatch, is_removed):
+    add_table(desk)
+    eve, _ada = (
+        user(desk.store, name, role)
+        for name, role in (("eve", UserRole.ADJUDICATOR), ("ada", UserRole.ADMIN))
+    )
+    asked = Asked(("since",))
+    monkeypatch.setattr(word_lists, "MOST_SECONDS", 60 if is_removed else -1)
+    add_entry(desk.store, eve, asked, Sort.ALWAYS, count_places(desk.store, eve, asked)[Sort.ALWAYS])
+    (entry,) = list_entries(desk.store, eve)
+    monkeypatch.setattr(word_lists, "MOST_SECONDS", -1)
+    if is_removed:
+        remove_entry(desk.store, eve, entry.id)
+    set_active(desk.store, "eve", is_active=False, by="ada")
+    mask_again(desk, 1, ("masked", "dropped"))
+    set_active(desk.store, "eve", is_active=True, by="ada")
+    monkeypatch.setattr(word_lists, "MOST_SECONDS", 60)
+    assert go_on(desk.store, eve, entry.id) == Done(1)
+    new = max(one.case_id for one in cases(desk))
+    assert open_case(desk.store, eve, new).layer.keep.tolist() == [True, is_removed, True]
+    assert verify_store(desk.store).is_intact
 
 
 def test_the_work_on_many_cases_is_carried_over_in_few_statements(desk):

@@ -487,7 +487,7 @@ def test_a_case_that_is_withdrawn_after_a_removal_is_as_it_was_approved(alone, c
 def test_the_words_of_a_case_that_was_deleted_meanwhile_are_left_out(alone, carl):
     places = count_places(alone, carl, ZELVORAN)[Sort.NEVER]
     delete_case(alone, 4, by="dora")
-    assert add_entry(alone, carl, ZELVORAN, Sort.NEVER, places) == Done(1, 1)
+    assert add_entry(alone, carl, ZELVORAN, Sort.NEVER, places) == Done(1)
 
 
 def test_two_who_add_the_same_words_at_once_make_one_entry(alone, carl):
