@@ -96,7 +96,7 @@ def test_tables_of_representations_follow_from_the_records(report, config):
     assert_same(report, make_sharing_sections(settings, records, seeds))
 
 
-@pytest.mark.parametrize("name", ["kinds", "meddocan", "meddocan-paper", "letters-paper"])
+@pytest.mark.parametrize("name", ["kinds", "meddocan", "meddocan-paper", "letters-paper", "letters-coupled"])
 def test_tables_of_common_training_follow_from_the_records(name):
     report = f"federated-{name}"
     path = CONFIGS / "federated" / f"{name}.toml"
