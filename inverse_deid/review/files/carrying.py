@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -145,11 +145,12 @@ def _list_masked(options: ReadOptions) -> dict[str, set[str]]:
     }
 
 
-class _Name(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Name:
     """The name of a case: its id, or its place in the file."""
 
     is_place: bool
-    text: str
+    text: str = field(repr=False)
 
 
 def _name_alone(transaction: Transaction, cases: Sequence[Row[Any]]) -> dict[_Name, int]:
