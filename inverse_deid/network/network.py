@@ -19,11 +19,23 @@ from inverse_deid.network.config import NetworkConfig, class_names
 from inverse_deid.network.encoding import N_CHARACTER_CODES, N_GAP_CHARACTERS, one_hot_characters
 
 
+def make_usual_lstm(units: int, *, one_hot: bool = False, **options: Any) -> layers.LSTM:  # noqa: ANN401
+    """Return an LSTM: ours, which is faster on a processor, or Keras's on other backends than TensorFlow.
+
+    Both have the same weights and results. `one_hot` says that each input is 1 at one place and 0 elsewhere.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return layers.LSTM(units, **options)
+    from inverse_deid.network.lstm import PackedLSTM
+
+    return PackedLSTM(units, one_hot=one_hot, **options)
+
+
 def build_network(
     config: NetworkConfig,
     n_features: int,
     word_matrix: FloatArray,
-    make_lstm: Callable[..., layers.LSTM] | None = None,
+    make_lstm: Callable[..., layers.LSTM] = make_usual_lstm,
 ) -> keras.Model:
     """Build the network.
 
@@ -33,7 +45,7 @@ def build_network(
         word_matrix: float32 (n_words + 1, word_dim); row 0 is zero. It belongs to
             unknown words, which share a learned vector. The others are fixed unless
             `config.learn_words`.
-        make_lstm: Makes other LSTMs than `make_usual_lstm`, from the same arguments.
+        make_lstm: Makes an LSTM from the arguments of `make_usual_lstm`.
 
     Returns:
         A model of the inputs
@@ -45,8 +57,7 @@ def build_network(
         class probabilities, of which the first is `p_safe`.
     """
     inputs = make_inputs(config, n_features)
-    make = make_lstm or make_usual_lstm
-    word_vectors = character_encoder(config, make)(inputs["characters"])
+    word_vectors = character_encoder(config, make_lstm)(inputs["characters"])
     gathered = keras.ops.take(word_vectors, inputs["distinct"], axis=0)
     parts = [gathered, word_embedding(inputs["words"], word_matrix, learned=config.learn_words)]
     if config.post_space:
@@ -59,7 +70,7 @@ def build_network(
     if config.narrow_units:
         hidden = layers.Dense(config.narrow_units, name="narrow_dense")(hidden)
     for i in range(config.token_layers):
-        lstm = make(config.token_units, return_sequences=True, name=f"lstm_{i + 1}")
+        lstm = make_lstm(config.token_units, return_sequences=True, name=f"lstm_{i + 1}")
         hidden = layers.Bidirectional(lstm, name=f"token_lstm_{i}")(hidden, mask=inputs["valid"])
         if config.lstm_dropout:
             hidden = layers.Dropout(config.dropout, name=f"lstm_dropout_{i}")(hidden)
@@ -74,18 +85,6 @@ def build_network(
     else:
         output = layers.Dense(n_classes, activation="softmax", name="classes")(hidden)
     return keras.Model(inputs, output, name="safe_token_network")
-
-
-def make_usual_lstm(units: int, *, one_hot: bool = False, **options: Any) -> layers.LSTM:  # noqa: ANN401
-    """Return an LSTM: ours, which is faster on a processor, or Keras's on other backends than TensorFlow.
-
-    Both have the same weights and results. `one_hot` says that each input is 1 at one place and 0 elsewhere.
-    """
-    if keras.backend.backend() != "tensorflow":
-        return layers.LSTM(units, **options)
-    from inverse_deid.network.lstm import PackedLSTM
-
-    return PackedLSTM(units, one_hot=one_hot, **options)
 
 
 def make_inputs(config: NetworkConfig, n_features: int) -> dict[str, keras.KerasTensor]:

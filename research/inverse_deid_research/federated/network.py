@@ -32,7 +32,7 @@ from inverse_deid.network.batches import (
     with_dropouts,
 )
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
-from inverse_deid.network.network import build_network
+from inverse_deid.network.network import build_network, make_usual_lstm
 from inverse_deid.network.training import JITTER, enough_memory, make_loss, probabilities
 from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
 from inverse_deid.training.examples import ExampleMaker
@@ -251,7 +251,7 @@ class CommonNetwork:
         return ExampleMaker(self.config, load_lexicon(), self.vectors)
 
     def _build(self, config: NetworkConfig) -> keras.Model:
-        lstm = CoupledLSTM if self.is_coupled else None
+        lstm = CoupledLSTM if self.is_coupled else make_usual_lstm
         return build_network(config, len(feature_names(config.feature_set)), self.matrix, lstm)
 
 

@@ -97,6 +97,20 @@ def mask_again(desk, source_id, fates, **answers):
     return choose(desk, upload.id, fates, **answers)
 
 
+def stop_once_after_adding(monkeypatch):
+    """Let the first file that is added stop right afterwards, before it is noted that it is done."""
+    real, is_stopped = IntakeService._add, threading.Event()
+
+    def add(self, *given):
+        done = real(self, *given)
+        if not is_stopped.is_set():
+            is_stopped.set()
+            raise RuntimeError
+        return done
+
+    monkeypatch.setattr(IntakeService, "_add", add)
+
+
 def read_trail(store):
     with store.reading() as transaction:
         found = select(TRAIL.c.line).order_by(TRAIL.c.number)
@@ -319,16 +333,7 @@ def test_a_stop_after_the_file_was_replaced_is_resumed_without_doing_it_twice(de
     first = min(one.case_id for one in cases(desk))
     change(desk, first, ActionKind.UNMASK, 2)
     close_case(desk.store, desk.user, first)
-    real, fails = IntakeService._add, threading.Event()
-
-    def add(self, *given):
-        done = real(self, *given)
-        if not fails.is_set():
-            fails.set()
-            raise RuntimeError
-        return done
-
-    monkeypatch.setattr(IntakeService, "_add", add)
+    stop_once_after_adding(monkeypatch)
     files = mask_again(desk, 1, ("masked", "dropped"))
     assert files[-1]["state"] == "stopped"
     assert [one.id for one in list_sources(desk.store)] == [2]
@@ -526,16 +531,7 @@ def test_a_stop_right_after_the_file_was_replaced_loses_no_name_of_what_does_not
     for case_id in [one.case_id for one in cases(desk) if one.name in ("A-1", "B-1")]:
         change(desk, case_id, ActionKind.MASK, 4)
         close_case(desk.store, desk.user, case_id)
-    real, is_stopped = IntakeService._add, threading.Event()
-
-    def add(self, *given):
-        done = real(self, *given)
-        if not is_stopped.is_set():
-            is_stopped.set()
-            raise RuntimeError
-        return done
-
-    monkeypatch.setattr(IntakeService, "_add", add)
+    stop_once_after_adding(monkeypatch)
     files = mask_again(desk, 1, ("dropped", "dropped", "masked", "id"))
     assert files[-1]["state"] == "stopped"
     assert [one.id for one in list_sources(desk.store)] == [2]
