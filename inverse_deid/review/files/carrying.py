@@ -103,7 +103,7 @@ def _refuse_others(transaction: Transaction, cases: Sequence[Row[Any]], by: str)
     for case in cases:
         if case.lock_user_id not in (None, user_id) and (case.lock_until or 0) > transaction.now():
             raise ReviewError(_("somebody is reading a document of this file now. Try again later"))
-    # It would not reach the new cases. Nobody can go on with that of a closed account, or of one without lists.
+    # It would not reach the new cases. If an account is closed or has no lists, nobody can go on with it.
     readers = select(USERS.c.id, USERS.c.role).where(USERS.c.is_active, USERS.c.role != UserRole.ADMIN.value)
     roles = {row.id: UserRole(row.role) for row in transaction.execute(readers)}
     keepers = [one for one, role in roles.items() if role.includes(UserRole.ADJUDICATOR)]
