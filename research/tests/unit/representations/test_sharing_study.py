@@ -180,6 +180,18 @@ def test_a_study_of_some_seeds_says_so(tmp_path):
     assert [row[-1] for row in tables["aims"].rows] == ["not judged yet"] * 3
 
 
+@pytest.mark.parametrize(
+    ("seeds", "drawn"), [((1,), "drawing documents"), ((1, 2), "drawing seeds and documents")]
+)
+def test_a_single_seed_is_not_said_to_be_drawn(tmp_path, seeds, drawn):
+    config = read(tmp_path, STUDY)
+    records = {run: record_of(run) for run in list_runs(config, seeds)}
+    tables = [table for found in make_sections(config, records, seeds).values() for table in found]
+    for name in ("differences", "aims", "equal-attack"):
+        (table,) = (one for one in tables if one.name == name)
+        assert drawn in table.markdown()
+
+
 def test_rows_of_table_2_are_compared_in_pairs(tmp_path):
     config = read(tmp_path, STUDY)
     records = {run: record_of(run) for run in list_runs(config, (1, 2))}
