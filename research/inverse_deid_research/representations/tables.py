@@ -73,7 +73,8 @@ def make_head(config: StudyConfig, records: Records, n_missing: int) -> list[str
     if n_missing:
         head += [
             "",
-            f"{n_missing} runs are not done yet: empty cells, means over fewer seeds, aims not judged.",
+            f"{n_missing} runs are not done yet: empty cells, means over fewer seeds, "
+            "aims of missing runs not judged.",
         ]
     return head
 

@@ -20,7 +20,7 @@ class Spy:
 
     def __init__(self, name, n_results=None):
         self.name, self.n_results = name, n_results
-        self.fitted, self.given = [], []
+        self.fitted, self.given, self.swept = [], [], []
 
     def fit(self, docs, seed):
         self.fitted.append(([doc.id for doc in docs], seed, all(doc.spans for doc in docs)))
@@ -30,6 +30,7 @@ class Spy:
         return [[(0, len(doc.text))] for doc in docs][: self.n_results]
 
     def sweep(self, docs):
+        self.swept += docs
         return None
 
 
@@ -63,6 +64,7 @@ def test_systems_see_texts_alone_a_batch_at_a_time_after_a_warm_up(tmp_path, spi
     assert [len(batch) for batch in given] == [10, 64, 64, 22]
     assert [doc for batch in given[1:] for doc in batch] == [Document(doc.id, doc.text) for doc in docs]
     assert given[0] == given[1][:10]
+    assert spies["patterns"].swept == [doc for batch in given[1:] for doc in batch]
     (result,) = found.results
     assert result.evaluation.value("recall_all") == 1.0
     assert result.tokens_per_second > 0

@@ -1,5 +1,6 @@
 """The study of extraction: its settings, its tables, and that a run that is done is not repeated."""
 
+import json
 from datetime import date
 
 import pytest
@@ -110,11 +111,16 @@ def test_sentences_of_a_case_report_count_as_one():
 
 
 def test_training_is_kept_apart_from_the_later_parts():
-    """Of the same eleven words as a test document, except the first, and of other words."""
-    copied, own = documents(0, 1)[0], documents(1, 2)[0]
-    test = ConceptDocument(Document("t", f"Yesterday {copied.doc.text}"))
-    kept = keep_apart({"train": [copied, own], "dev": [copied], "test": [test]})
-    assert kept == {"train": [own], "dev": [], "test": [test]}
+    """Of the same eleven words as a later document, except the first, and of other words."""
+    like_test, like_dev, own, dev_like_test = documents(0, 4)
+    dev, first, second = (
+        ConceptDocument(Document(f"later-{one.id}", f"Yesterday {one.doc.text}"))
+        for one in (like_dev, like_test, dev_like_test)
+    )
+    kept = keep_apart(
+        {"train": [like_test, like_dev, own], "dev": [dev_like_test, dev], "test": [first, second]}
+    )
+    assert kept == {"train": [own], "dev": [dev], "test": [first, second]}
 
 
 def test_what_is_measured_is_what_seqeval_says():
@@ -213,6 +219,34 @@ def test_a_part_of_the_study(study, tmp_path, monkeypatch):
     assert "not done yet" not in (tmp_path / "out" / "report.md").read_text()
     with pytest.raises(ConfigurationError, match=r"no runs named other\. It has: phi, "):
         run_extraction_study(study, options_of(out, (1,), only=("other",)))
+
+
+def test_one_tagger_of_spanish_identifiers_knows_no_patient_of_a_test_document(study, tmp_path, monkeypatch):
+    seen = {}
+
+    def trained(run, say):
+        seen[run.kind] = {part: [doc.doc.id for doc in docs] for part, docs in run.corpus.parts.items()}
+        return record(run.model, 0.9, 0.8)
+
+    for part, numbers in {"train": (0, 1, 2), "dev": (1, 2), "test": (0,)}.items():
+        people = [f"{('Lucía', 'Iker', 'Noa')[number]} Zumeta" for number in numbers]
+        lines = (
+            json.dumps(
+                {
+                    "id": f"{part}-{number}",
+                    "text": f"{name} tiene tos desde {part}",
+                    "spans": [{"start": 0, "end": len(name), "type": "PATIENT"}],
+                }
+            )
+            for number, name in zip(numbers, people, strict=True)
+        )
+        (tmp_path / f"es-{part}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    table = "".join(f'{part} = "es-{part}.jsonl"\n' for part in ("train", "dev", "test"))
+    study.write_text(f"{study.read_text()}\n[spanish]\n{table}")
+    monkeypatch.setattr(extraction_study, "train_run", trained)
+    run_extraction_study(study, options_of(tmp_path / "out", (1,), ("spanish-phi", "spanish-phi-whole")))
+    assert seen["spanish-phi-whole"]["train"] == ["train-0", "train-1", "train-2"]
+    assert seen["spanish-phi"] == seen["spanish-phi-whole"] | {"train": ["train-1", "train-2"]}
 
 
 def test_a_text_in_two_parts_is_refused(study, tmp_path):

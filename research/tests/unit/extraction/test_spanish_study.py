@@ -165,6 +165,13 @@ def test_no_tagger_reads_a_case_that_it_was_trained_on(study, tmp_path):
         assert read.isdisjoint(trained_on[name])
 
 
+def test_surrogates_are_identifiers_of_training_cases(study):
+    parts = spanish.read_cases(read_spanish_study(study).spanish)
+    own = [case for case in parts["train"] if NAMES[0] in case.read.doc.text]
+    cases = spanish.SpanishCases(parts | {"train": own}, ("NORMALIZABLES",), study.parent)
+    assert [set(found) for found in cases.pool.values()] == [{NAMES[0]}]
+
+
 def test_masked_text_needs_the_taggers(study, tmp_path):
     with pytest.raises(ConfigurationError, match="phi-1 has not run"):
         run_spanish_study(study, options_of(tmp_path / "out", (1,), ("concepts-marker",)))

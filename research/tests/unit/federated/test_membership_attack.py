@@ -1,9 +1,11 @@
 """The membership attempt finds what a network learned by heart, and nothing where there is nothing."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from inverse_deid_research.federated.attacks import measure_losses, measure_membership
+from inverse_deid_research.federated.attacks import attempt_membership, measure_losses, measure_membership
 
 pytestmark = pytest.mark.slow
 
@@ -69,6 +71,25 @@ def test_among_documents_that_were_not_learned_there_is_nothing_to_find(by_heart
     made, losses = by_heart
     found = measure_membership([(losses(made[12:42]), losses(made[42:]))], rng())
     assert found["low"] < 0.5 < found["high"]
+
+
+def test_the_network_of_each_site_is_asked_about_its_own_documents():
+    """A network that is sure of what it was trained on, and of nothing else."""
+    from tiny_networks import examples, network_config
+
+    from inverse_deid_research.federated.documents import EncodedSite
+
+    config = network_config()
+    sites = [
+        EncodedSite(name, examples(config, i, 7), examples(config, i + 9, 2)) for i, name in enumerate("ab")
+    ]
+
+    def predict(learned, docs):
+        return [np.full((len(doc), 2), 0.9 if id(doc) in learned else 0.1, np.float32) for doc in docs]
+
+    networks = {site.name: {id(doc) for doc in site.train} for site in sites}
+    found = attempt_membership(SimpleNamespace(predict=predict), sites, networks, seed=1)["all tokens"]
+    assert (found["auc"], found["n_members"], found["n_others"]) == (1.0, 12, 4)
 
 
 def test_losses_of_phi_alone():

@@ -1,11 +1,13 @@
 """What is measured of a network, on hand-counted tokens."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from tiny_networks import examples, network_config
 
+from inverse_deid_research.federated.documents import EncodedSite, EncodedStudy
 from inverse_deid_research.federated.settings import (
     CorpusSettings,
     DealSettings,
@@ -13,7 +15,13 @@ from inverse_deid_research.federated.settings import (
     MeasureSettings,
     MethodSettings,
 )
-from inverse_deid_research.federated.study import ScoredTokens, measure_tokens, score_tokens
+from inverse_deid_research.federated.study import (
+    FederatedRun,
+    ScoredTokens,
+    StudyWork,
+    measure_tokens,
+    score_tokens,
+)
 from inverse_deid_research.federated.tables import StudyFrames, list_differences
 
 
@@ -57,19 +65,22 @@ def test_f1_is_the_ratio_of_the_sums_over_documents():
     assert part / all_of_it == measure_tokens(whole, 0.9)["f1"]
 
 
-def frames(f1_by_document, methods=("A", "C", "D")):
+def settings_of(methods):
     ways = {"A": "central", "C": "selective", "D": "isolated"}
-    study = FederatedStudySettings(
+    return FederatedStudySettings(
         data=CorpusSettings(train=(Path("x"),), test=(Path("y"),)),
         methods={name: MethodSettings(way=ways[name]) for name in methods},
         sites=DealSettings(number=2),
         study=MeasureSettings(epochs=1, seeds=(1,)),
     )
+
+
+def frames(f1_by_document, methods=("A", "C", "D")):
     records = {
         (name, 1): {"epochs": [], "calibrated": {}, "f1_by_document": f1_by_document[name]}
         for name in methods
     }
-    return StudyFrames(study, ["site-1", "site-2"], records)
+    return StudyFrames(settings_of(methods), ["site-1", "site-2"], records)
 
 
 def test_methods_are_compared_with_central_and_isolated_training_by_documents():
@@ -88,6 +99,41 @@ def test_methods_are_compared_with_central_and_isolated_training_by_documents():
     assert rows["C"][7:] == ("site-2", "undecided")  # both sites have the same network there
     assert rows["D"][0] == pytest.approx(0.945 - 0.97)
     assert (rows["D"][3], rows["D"][-1]) == ("missed", None)
+
+
+def test_every_site_must_gain_not_only_the_one_that_gains_least():
+    few, more, all_of_it = [[part, 100] for part in (50, 51, 100)]
+    found = frames(
+        {
+            "A": {"all sites": [more] * 30},
+            "C": {"site-1": [more] * 30, "site-2": [*[few] * 29, all_of_it]},  # one document makes the gain
+            "D": {"site-1": [few] * 30, "site-2": [few] * 30},
+        }
+    )
+    (row,) = (row for row in list_differences(found) if row[0] == "C")
+    assert row[5] == pytest.approx(0.01)
+    assert row[8:] == ("site-1", "undecided")
+
+
+def test_a_site_calibrates_on_its_held_out_documents():
+    """The network is surer of the identifiers of held-out documents than of those of test documents."""
+    train, held_out, test = (examples(network_config(), i, 6) for i in range(3))
+    sure = {id(doc) for doc in held_out}
+
+    def predict(weights, docs):
+        p_safe = [np.where(doc.labels > 0, 0.2 if id(doc) in sure else 0.6, 0.9) for doc in docs]
+        return [np.stack([p, 1 - p], axis=1).astype(np.float32) for p in p_safe]
+
+    done = SimpleNamespace(weights=[], loss=1.0, seconds=1.0)
+    trainer = SimpleNamespace(predict=predict)
+    common = SimpleNamespace(trainer_with=lambda proximal: trainer, start=lambda seed: [])
+    study = EncodedStudy(tuple(EncodedSite(name, train, held_out) for name in ("east", "west")), test)
+    record = StudyWork(settings_of(("D",)), study, common).run_method(
+        FederatedRun("D-1", "D", 1, ()), lambda proximal: lambda tasks: [done] * len(tasks), lambda line: None
+    )
+    for found in record["calibrated"].values():
+        assert 0.2 <= found["high"] < 0.6
+        assert found["recall"] == 0
 
 
 def test_records_without_counts_by_document_give_no_difference():

@@ -166,6 +166,36 @@ def test_an_interrupted_run_resumes_after_its_last_stage(config, tmp_path, monke
     assert list(found["attacks"]) == ["same sentence, new adversary", "look-up"]
 
 
+def test_attacks_are_judged_on_test_documents_and_thresholds_are_set_on_others(config, tmp_path, monkeypatch):
+    judged, calibrated_on = [], []
+    calibrate = runs.calibrate
+
+    def attack(networks, given, *_, **__):
+        judged.append(given.validation)
+        return AttackOutcome("same sentence", np.array([1]), np.array([2]), 0.5, np.array([0]))
+
+    def note(corpora, recall):
+        calibrated_on.append(sum(len(one.is_phi) for one in corpora))
+        return calibrate(corpora, recall)
+
+    monkeypatch.setattr(runs, "pre_train", lambda *_: [])
+    monkeypatch.setattr(
+        runs,
+        "train_tagger",
+        lambda train, held_out, tagger, *_: (build_tagger(tagger, config.representation.dim), []),
+    )
+    monkeypatch.setattr(runs, "continue_adversary", attack)
+    monkeypatch.setattr(runs, "calibrate", note)
+    train, held_out, test = (tiny.sentences(size, size) for size in (4, 2, 3))
+    vectors = tiny.vectors()
+    data = runs.StudyData(train, held_out, test, vectors, vectors.matrix())
+    alone = next(run for run in list_runs(config, (1,)) if run.kind == "noise alone")
+    stages = FinishedStages(tmp_path, alone.name, "key")
+    runs.do_run(alone, data, config, stages, lambda line: None)
+    assert judged == [test]
+    assert calibrated_on == [sum(len(one.rows) for one in held_out)]
+
+
 def test_a_run_that_is_done_is_not_repeated(config, tmp_path, monkeypatch):
     done = []
 

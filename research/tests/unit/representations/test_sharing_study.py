@@ -1,6 +1,7 @@
 """The study of shared representations: its plan, its settings, its tables."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -11,8 +12,18 @@ pytest.importorskip("sklearn")
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.network.encoding import quantise
-from inverse_deid_research.representations.config import StudiedCorpus, read_study_config
-from inverse_deid_research.representations.runs import NEW_ADVERSARY, SharingRun, list_runs
+from inverse_deid_research.representations.config import (
+    StudiedCorpus,
+    StudyConfig,
+    StudyTable,
+    read_study_config,
+)
+from inverse_deid_research.representations.runs import (
+    NEW_ADVERSARY,
+    SharingRun,
+    list_runs,
+    read_study_data,
+)
 from inverse_deid_research.representations.sentences import word_rows
 from inverse_deid_research.representations.tables import (
     DISTINGUISHING,
@@ -169,6 +180,18 @@ def test_a_study_of_some_seeds_says_so(tmp_path):
     assert [row[-1] for row in tables["aims"].rows] == ["not judged yet"] * 3
 
 
+@pytest.mark.parametrize(
+    ("seeds", "drawn"), [((1,), "drawing documents"), ((1, 2), "drawing seeds and documents")]
+)
+def test_a_single_seed_is_not_said_to_be_drawn(tmp_path, seeds, drawn):
+    config = read(tmp_path, STUDY)
+    records = {run: record_of(run) for run in list_runs(config, seeds)}
+    tables = [table for found in make_sections(config, records, seeds).values() for table in found]
+    for name in ("differences", "aims", "equal-attack"):
+        (table,) = (one for one in tables if one.name == name)
+        assert drawn in table.markdown()
+
+
 def test_rows_of_table_2_are_compared_in_pairs(tmp_path):
     config = read(tmp_path, STUDY)
     records = {run: record_of(run) for run in list_runs(config, (1, 2))}
@@ -239,6 +262,34 @@ def test_noise_alone_is_held_and_no_weight_outgrows_it(tmp_path):
     alone = [run for run in list_runs(config, (1,)) if run.kind == "noise alone"]
     part = alone[1].settings(config).representation
     assert (part.noise_out, part.hold_noise, part.normalise) == (0.2, True, "around noise")
+
+
+def write_documents(path, docs):
+    spans = ([{"start": one.start, "end": one.end, "type": one.type} for one in doc.spans] for doc in docs)
+    lines = ({"id": doc.id, "text": doc.text, "spans": of} for doc, of in zip(docs, spans, strict=True))
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_nothing_is_learned_from_test_documents(tmp_path):
+    """Neither vectors of their words and forms, nor anything of a document of their patients."""
+    train = [
+        tiny.annotated(f"[Zora] had a rash and [Tamsin{chr(97 + i)} Brask] had a fever.", f"a-{i}")
+        for i in range(8)
+    ]
+    test = [
+        tiny.annotated(f"[Tamsin{name} Brask] had a rare exanthem by 2013.", f"b-{name}") for name in "az"
+    ]
+    corpus = StudiedCorpus(
+        name="invented",
+        train=write_documents(tmp_path / "train.jsonl", train),
+        test=write_documents(tmp_path / "test.jsonl", test),
+        learned=True,
+    )
+    data = read_study_data(corpus, StudyConfig(corpora=(corpus,), study=StudyTable(learned_dim=2)))
+    assert "rash" in data.vectors.words
+    assert not {"rare", "exanthem", "0000"} & set(data.vectors.words)
+    assert sum(len({one.document for one in side}) for side in (data.train, data.held_out)) == 7
 
 
 def test_unknown_numbers_have_the_vector_of_their_shape():
