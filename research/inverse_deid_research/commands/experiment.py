@@ -212,7 +212,7 @@ def thesis(options: StudyOptions, **given: Any) -> None:  # noqa: ANN401 - the o
 
 @click.command("study")
 @click.argument("config", type=_FILE)
-@study_command(seeds="1,2,3,4,5", only="Do only runs of this kind now.")
+@study_command(seeds=(), only="Do only runs of this kind now.")
 def sharing_study(config: Path, options: StudyOptions) -> None:
     """Share training data as private representations, and attack them.
 

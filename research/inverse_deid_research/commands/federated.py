@@ -30,7 +30,7 @@ def federated() -> None:
 )
 @click.option("--only", multiple=True, help="Run only this method. Repeat for more methods.")
 @click.option("--epochs", type=click.IntRange(1), help="Epochs. The default is in the settings.")
-@click.option("--seeds", type=SEEDS, default=(), help="Seeds, such as 1,2. The default is in the settings.")
+@click.option("--seeds", type=SEEDS, default=(), help="Seeds to run now.  [default: all of the settings]")
 @click.option("--force", is_flag=True, help="Start over in the folder of an earlier study.")
 @click.option(
     "--engine",
@@ -64,9 +64,11 @@ def simulate(
         raise ConfigurationError("--processes works only with --engine flower. Add --engine flower")
     from inverse_deid_research.federated.settings import FederatedStudySettings, restrict_study
     from inverse_deid_research.federated.study import FlowerSimulation, run_study
-    from inverse_deid_research.studies.study import StudyOptions
+    from inverse_deid_research.studies.study import StudyOptions, check_seeds
 
-    settings = restrict_study(read_settings(config, FederatedStudySettings), **part)
+    whole = read_settings(config, FederatedStudySettings)
+    settings = restrict_study(whole, **part)
+    check_seeds(settings.study.seeds, whole.study.seeds, config)
     options = StudyOptions(
         folder=out,
         seeds=settings.study.seeds,
@@ -75,7 +77,7 @@ def simulate(
         force=force,
     )
     flower = FlowerSimulation(processes or 0) if engine == "flower" else None
-    run_study(settings, config, options, flower)
+    run_study(settings, config, options, flower, planned=whole.study.seeds)
     if not quiet:
         click.echo(f"Report written to {out / 'report.md'}")
 

@@ -42,12 +42,11 @@ from inverse_deid_research.extraction.config import ExtractorConfig, ExtractorTr
 from inverse_deid_research.extraction.passages import make_vectors
 from inverse_deid_research.extraction.readers import ConceptLayout, guess_layout, read_concepts
 from inverse_deid_research.extraction.scoring import MARKER
-from inverse_deid_research.extraction.study import check_seeds, measure_spans, merge_joint_tables
+from inverse_deid_research.extraction.study import measure_spans, merge_joint_tables
 from inverse_deid_research.extraction.tables import (
     ALL,
     APART,
     IDENTIFIED,
-    NO_VERDICT,
     ONE_TEXT,
     Verdicts,
     spanish_tables,
@@ -57,7 +56,8 @@ from inverse_deid_research.extraction.training import ExtractorEpoch, train_tagg
 from inverse_deid_research.extraction.views import RewrittenText, View, rewrite, rewrite_texts
 from inverse_deid_research.studies.records import Record, fingerprint, read_arrays, write_arrays
 from inverse_deid_research.studies.report import Report
-from inverse_deid_research.studies.study import Say, Study, StudyOptions
+from inverse_deid_research.studies.study import Say, Study, StudyOptions, check_seeds
+from inverse_deid_research.studies.tables import NO_VERDICT
 
 Form = Literal["original", "gold", "predicted", "marker", "surrogate"]
 """What an extractor reads: the text, placeholders of marked or of found identifiers, found ones as one marker

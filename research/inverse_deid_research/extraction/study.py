@@ -62,7 +62,7 @@ from inverse_deid_research.extraction.views import (
 )
 from inverse_deid_research.studies.records import Record, fingerprint
 from inverse_deid_research.studies.report import Report
-from inverse_deid_research.studies.study import Say, Study, StudyOptions
+from inverse_deid_research.studies.study import Say, Study, StudyOptions, check_seeds
 
 _ROUNDING = 1e-9
 
@@ -365,20 +365,6 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
         sections=extraction_tables(records, Verdicts(settings.seeds, settings.looks)),
     )
     report.write(study.folder)
-
-
-def check_seeds(given: Sequence[int], planned: Sequence[int], config: Path) -> None:
-    """Refuse seeds that a configuration does not have, if it fixes some.
-
-    Raises:
-        ConfigurationError: There is one.
-    """
-    if planned and (others := sorted(set(given) - set(planned))):
-        raise ConfigurationError(
-            f"seeds {', '.join(map(str, others))} are not in {config.name}, which fixes the seeds "
-            f"beforehand. It has: {', '.join(map(str, planned))}",
-            choice="seeds",
-        )
 
 
 def _hash_sources(model: PlannedModel, contextual: Path | None) -> str | None:

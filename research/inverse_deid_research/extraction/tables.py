@@ -15,7 +15,7 @@ import numpy.typing as npt
 from inverse_deid.evaluation.measures.resampling import Difference, bootstrap_difference
 from inverse_deid_research.extraction.concepts import CONCEPTS, PHI
 from inverse_deid_research.studies.report import read_published
-from inverse_deid_research.studies.tables import Cell, Table, by_section, mean, read_forms
+from inverse_deid_research.studies.tables import NO_VERDICT, Cell, Table, by_section, mean, read_forms
 
 Records = Mapping[str, Sequence[Mapping[str, Any]]]
 """The records of each model, one per seed."""
@@ -73,9 +73,6 @@ def _bounds(found: Difference | None) -> tuple[Cell, Cell, Cell]:
 def _collect(records: Records, name: str, view: str = "original", task: str = CONCEPTS) -> _Outcome:
     found = records.get(name, ())
     return _Outcome(*([record[part][task][view] for record in found] for part in ("dev", "test")))
-
-
-NO_VERDICT = "not all seeds have run: no verdict"
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,8 +107,10 @@ def run_study(
     path: Path,
     options: StudyOptions,
     flower: FlowerSimulation | None = None,
+    *,
+    planned: Sequence[int] = (),
 ) -> None:
-    """Do the missing runs of a study and write its report.
+    """Do the missing runs of a study and write its report, without verdicts if `planned` seeds are left out.
 
     With `flower`, sites train in Flower's simulation engine; else in this process.
 
@@ -175,7 +177,7 @@ def run_study(
         },
         n_seconds=n_seconds,
     )
-    frames = StudyFrames(settings, names, records)
+    frames = StudyFrames(settings, names, records, planned)
     plain = [{"method": name, "seed": seed, **record} for (name, seed), record in records.items()]
     write_text(study.folder / "study.json", json.dumps(plain, indent=1) + "\n")
     Report(

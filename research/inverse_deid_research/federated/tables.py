@@ -13,7 +13,7 @@ from inverse_deid_research.federated.documents import EncodedSite, EncodedStudy,
 from inverse_deid_research.federated.settings import FederatedStudySettings, MethodSettings
 from inverse_deid_research.studies.figures import chart_from_zero, curve_of, panels
 from inverse_deid_research.studies.records import Record
-from inverse_deid_research.studies.tables import Cell, Table, by_section, mean, read_forms, spread
+from inverse_deid_research.studies.tables import NO_VERDICT, Cell, Table, by_section, mean, read_forms, spread
 
 _FORMS = read_forms("inverse_deid_research.federated")
 _COLOURS = {
@@ -40,6 +40,7 @@ class StudyFrames:
         scores: A row per method, seed, measured epoch, site and part of the test documents (*all*, or a
             site's *own*).
         calibrated: A row per method, seed and site.
+        is_whole: Whether all seeds that were fixed beforehand have run. Without them nothing is judged.
         membership: A row per method, seed and kind of tokens; none where a record is older than the attempt.
     """
 
@@ -48,8 +49,10 @@ class StudyFrames:
         settings: FederatedStudySettings,
         sites: Sequence[str],
         records: Mapping[tuple[str, int], Record],
+        planned: Sequence[int] = (),
     ) -> None:
         self.settings, self.sites = settings, tuple(sites)
+        self.is_whole = set(planned) <= set(settings.study.seeds)
         self._f1_by_document = {run: record.get("f1_by_document", {}) for run, record in records.items()}
         rows: dict[str, list[Record]] = defaultdict(list)
         for (method, seed), record in records.items():
@@ -196,8 +199,9 @@ def list_differences(frames: StudyFrames) -> list[tuple[Cell, ...]]:
         site = find_worst_site({site: one.value for site, one in ahead.items()})
         least = [ahead[site]] if site else []
         if to_central or ahead:
-            near = (*_show_difference(to_central), _judge(to_central, _AIM))
-            rows.append((name, *near, *_show_difference(least), site, _judge(ahead.values(), 0.0)))
+            verdicts = (_judge(to_central, _AIM), _judge(ahead.values(), 0.0))
+            near, better = (one if frames.is_whole or one is None else NO_VERDICT for one in verdicts)
+            rows.append((name, *_show_difference(to_central), near, *_show_difference(least), site, better))
     return rows
 
 

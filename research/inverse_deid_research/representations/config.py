@@ -143,6 +143,8 @@ class StudyConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """The settings of the study: its corpora, what it does, and the tables of `SharingConfig`."""
 
     corpora: Annotated[tuple[StudiedCorpus, ...], Meta(min_length=1)]
+    # Fixed before the first run; without all of them there is no verdict.
+    seeds: Annotated[tuple[Seed, ...], Meta(min_length=1)] = (1, 2, 3, 4, 5)
     study: StudyTable = StudyTable()
     representation: RepresentationConfig = RepresentationConfig()
     adversary: AdversaryConfig = AdversaryConfig()

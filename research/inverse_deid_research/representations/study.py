@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import keras
@@ -22,17 +23,21 @@ from inverse_deid_research.representations.runs import (
 from inverse_deid_research.representations.tables import draw_figures, make_head, make_sections
 from inverse_deid_research.studies.records import Record, fingerprint
 from inverse_deid_research.studies.report import Report
-from inverse_deid_research.studies.study import Say, Study, StudyOptions
+from inverse_deid_research.studies.study import Say, Study, StudyOptions, check_seeds
 
 
 def run_sharing(config: StudyConfig, path: Path, options: StudyOptions) -> None:
     """Do the runs that are not finished, and write the report of all that are; `path` is of the settings.
 
+    Without seeds in the options, all seeds of the settings are run.
+
     Raises:
         InputError: A corpus cannot be read.
-        ConfigurationError: Settings contradict each other or the folder.
+        ConfigurationError: Settings contradict each other or the folder, or a seed is not among theirs.
         OutputError: A file cannot be written.
     """
+    check_seeds(options.seeds, config.seeds, path)
+    options = replace(options, seeds=options.seeds or config.seeds)
     runs = list_runs(config, options.seeds)
     hashes = {
         corpus.name: {

@@ -27,6 +27,7 @@ from inverse_deid_research.representations.training import PRE_TRAINING_ADVERSAR
 from inverse_deid_research.studies.figures import Panel, curve_of, logarithmic_chart, panels
 from inverse_deid_research.studies.report import read_published
 from inverse_deid_research.studies.tables import (
+    NO_VERDICT,
     Cell,
     Table,
     TableForm,
@@ -87,7 +88,7 @@ def make_sections(config: StudyConfig, records: Records, seeds: Sequence[int]) -
         "differences": _differences(config, records, seeds),
         "aims": _aims(config, records, seeds),
         "strengths": _strengths(config, measures),
-        "equal-attack": _compare(config, records),
+        "equal-attack": _compare(config, records, seeds),
         "attacks": _list_attacks(config, records),
     }
     values = {
@@ -214,7 +215,7 @@ def _differences(config: StudyConfig, records: Records, seeds: Sequence[int]) ->
         if (judged := _judge(*counts)) is not None:
             value, low, high = judged
             verdict = "more" if low > 0 else "less" if high < 0 else "undecided"
-            rows.append((*names, value, low, high, verdict))
+            rows.append((*names, value, low, high, _withhold(verdict, config, seeds)))
 
     n = config.study.attacked
     plan: tuple[tuple[Kind, int, Kind, int], ...] = (
@@ -273,8 +274,12 @@ def _aims(config: StudyConfig, records: Records, seeds: Sequence[int]) -> list[t
             value, low, high = judged
             side = "lower" if high <= aim else "higher" if low > aim else "undecided"
             verdict = side if side == "undecided" else "met" if side == good else "missed"
-            rows.append((corpus, title, value, low, high, verdict))
+            rows.append((corpus, title, value, low, high, _withhold(verdict, config, seeds)))
     return rows
+
+
+def _withhold(verdict: str, config: StudyConfig, seeds: Sequence[int]) -> str:
+    return verdict if set(config.seeds) <= set(seeds) else NO_VERDICT
 
 
 def _f1_counts(records: Records, kind: Kind, n: int, seeds: Sequence[int]) -> FloatArray | None:
@@ -334,12 +339,15 @@ def _strengths(config: StudyConfig, measures: Measures) -> Iterator[tuple[Cell, 
             yield (corpus, title, mean(found["f1"]), *(mean(found[name]) for name in _RIVALS))
 
 
-def _compare(config: StudyConfig, records: Records) -> Iterator[tuple[Cell, ...]]:
+def _compare(config: StudyConfig, records: Records, seeds: Sequence[int]) -> Iterator[tuple[Cell, ...]]:
     for corpus in (corpus.name for corpus in config.corpora):
         own = {run: record for run, record in records.items() if run.corpus.name == corpus}
         for name, attack in _RIVALS.items():
             found = compare_at_equal_attack(own, config.study.attacked, attack)
-            yield (corpus, name, *(found or (None, None, None, None, "cannot be compared")))
+            if found is None:
+                yield (corpus, name, None, None, None, None, "cannot be compared")
+            else:
+                yield (corpus, name, *found[:-1], _withhold(found[-1], config, seeds))
 
 
 def compare_at_equal_attack(

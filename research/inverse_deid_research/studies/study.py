@@ -53,6 +53,20 @@ class StudyOptions:
     force: bool = False  # start over
 
 
+def check_seeds(given: Sequence[int], planned: Sequence[int], config: Path) -> None:
+    """Refuse seeds that a configuration does not have, if it fixes some.
+
+    Raises:
+        ConfigurationError: There is one.
+    """
+    if planned and (others := sorted(set(given) - set(planned))):
+        raise ConfigurationError(
+            f"seeds {', '.join(map(str, others))} are not in {config.name}, which fixes the seeds "
+            f"beforehand. It has: {', '.join(map(str, planned))}",
+            choice="seeds",
+        )
+
+
 class Run(Protocol):
     """One run of a study: hashable (a dataclass with `eq=False`), and picklable for several processes."""
 

@@ -18,6 +18,8 @@ from inverse_deid.evaluation.plain_text import align, markdown_table
 
 Cell = str | int | float | None
 """A share is a float in [0, 1]; None is undefined or absent."""
+NO_VERDICT = "not all seeds have run: no verdict"
+"""Stands where a verdict would, while seeds that were fixed beforehand have not run."""
 
 
 def frame_of(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> pd.DataFrame:

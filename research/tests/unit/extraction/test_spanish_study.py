@@ -10,8 +10,9 @@ from inverse_deid.evaluation.measures.resampling import Difference
 from inverse_deid_research.extraction import spanish
 from inverse_deid_research.extraction.concepts import CONCEPTS, PHI, ConceptSpan
 from inverse_deid_research.extraction.spanish import MODELS, read_spanish_study, run_spanish_study
-from inverse_deid_research.extraction.tables import NO_VERDICT, Verdicts, spanish_tables
+from inverse_deid_research.extraction.tables import Verdicts, spanish_tables
 from inverse_deid_research.studies.study import StudyOptions
+from inverse_deid_research.studies.tables import NO_VERDICT
 
 NAMES = ("Lucía Peñalba", "Iker Zumeta", "Noa Figuerola")
 DRUGS = ("velmicina", "tolandina", "aspirina")

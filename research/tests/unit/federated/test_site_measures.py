@@ -23,6 +23,7 @@ from inverse_deid_research.federated.study import (
     score_tokens,
 )
 from inverse_deid_research.federated.tables import StudyFrames, list_differences
+from inverse_deid_research.studies.tables import NO_VERDICT
 
 
 def tokens(is_phi, p_safe, masked=None, lengths=None):
@@ -75,12 +76,12 @@ def settings_of(methods):
     )
 
 
-def frames(f1_by_document, methods=("A", "C", "D")):
+def frames(f1_by_document, methods=("A", "C", "D"), planned=(1,)):
     records = {
         (name, 1): {"epochs": [], "calibrated": {}, "f1_by_document": f1_by_document[name]}
         for name in methods
     }
-    return StudyFrames(settings_of(methods), ["site-1", "site-2"], records)
+    return StudyFrames(settings_of(methods), ["site-1", "site-2"], records, planned)
 
 
 def test_methods_are_compared_with_central_and_isolated_training_by_documents():
@@ -99,6 +100,18 @@ def test_methods_are_compared_with_central_and_isolated_training_by_documents():
     assert rows["C"][7:] == ("site-2", "undecided")  # both sites have the same network there
     assert rows["D"][0] == pytest.approx(0.945 - 0.97)
     assert (rows["D"][3], rows["D"][-1]) == ("missed", None)
+
+
+def test_nothing_is_judged_before_all_planned_seeds_have_run():
+    some, few = [[[part, 100]] * 30 for part in (97, 90)]
+    scores = {
+        "A": {"all sites": some},
+        "C": {"site-1": some, "site-2": some},
+        "D": {"site-1": few, "site-2": few},
+    }
+    rows = list_differences(frames(scores, planned=(1, 2)))
+    assert [(row[4], row[-1]) for row in rows] == [(NO_VERDICT, NO_VERDICT), (NO_VERDICT, None)]
+    assert rows[0][5] == pytest.approx(0.07)
 
 
 def test_every_site_must_gain_not_only_the_one_that_gains_least():

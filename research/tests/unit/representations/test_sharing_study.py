@@ -34,8 +34,10 @@ from inverse_deid_research.representations.tables import (
 )
 from inverse_deid_research.representations.training import PRE_TRAINING_ADVERSARY
 from inverse_deid_research.representations.vectors import add_fallbacks, add_subwords, learn_vectors
+from inverse_deid_research.studies.tables import NO_VERDICT
 
 STUDY = """
+seeds = [1, 2]
 [study]
 neighbours = [100, 500]
 [[corpora]]
@@ -178,6 +180,21 @@ def test_a_study_of_some_seeds_says_so(tmp_path):
     head, tables = tables_of(config, records)
     assert any("2 runs are not done yet" in line for line in head)
     assert [row[-1] for row in tables["aims"].rows] == ["not judged yet"] * 3
+
+
+def test_nothing_is_judged_before_all_planned_seeds_have_run(tmp_path):
+    config = read(tmp_path, STUDY)
+    records = {run: record_of(run) for run in list_runs(config, (1,))}
+    for run, record in records.items():  # more F1 than noise of any strength, and found as often
+        if run.kind in ("adversarial", "noise alone"):
+            told = {"hits": [5, 5], "trials": [10, 10], "chance": 0.5, "share": 0.5, "documents": [0, 1]}
+            record["attacks"] = {DISTINGUISHING: told, DISTINGUISHING + NEW_ADVERSARY: told}
+    sections = make_sections(config, records, (1,))
+    tables = {table.name: table for found in sections.values() for table in found}
+    for name in ("differences", "aims"):
+        assert {row[-1] for row in tables[name].rows} == {NO_VERDICT}
+        assert all(row[-4] is not None for row in tables[name].rows)
+    assert [row[-1] for row in tables["equal-attack"].rows] == [NO_VERDICT, "cannot be compared"]
 
 
 @pytest.mark.parametrize(
