@@ -85,6 +85,7 @@ def test_tables_of_spanish_concepts_follow_from_the_records():
         ("private-representations-pseudonyms", "sharing-question"),
         ("private-representations-subwords", "sharing-subwords"),
         ("private-representations-meddocan", "sharing-meddocan"),
+        ("private-representations-sizes", "sharing-sizes"),
     ],
 )
 def test_tables_of_representations_follow_from_the_records(report, config):
@@ -96,7 +97,9 @@ def test_tables_of_representations_follow_from_the_records(report, config):
     assert_same(report, make_sharing_sections(settings, records, seeds))
 
 
-@pytest.mark.parametrize("name", ["kinds", "meddocan", "meddocan-paper", "letters-paper", "letters-coupled"])
+@pytest.mark.parametrize(
+    "name", ["kinds", "kinds-paper", "meddocan", "meddocan-paper", "letters-paper", "letters-coupled"]
+)
 def test_tables_of_common_training_follow_from_the_records(name):
     report = f"federated-{name}"
     path = CONFIGS / "federated" / f"{name}.toml"
