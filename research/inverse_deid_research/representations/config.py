@@ -129,7 +129,7 @@ class StudyTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     adversary_epochs: Size = 50  # epochs of continued training of an adversary
     inverse_epochs: Size = 20  # epochs of the inverse model
     # Whether representations are also attacked in ways that the comparison with noise alone does not need,
-    # such as by the adversary of their own training.
+    # such as by the adversary of their own training. Without, those of every N are attacked alike.
     controls: bool = True
     learned_dim: Size = 100  # length of learned word vectors
     note: str = ""  # what readers of the report must know of these settings

@@ -279,7 +279,7 @@ def do_run(run: SharingRun, data: StudyData, config: StudyConfig, stages: Finish
     kept = {"representer": networks.representer, "adversary": networks.adversary}
     done["representation"] = stages.train("representation", kept, train)
     plan = {"network": stage.train_on_encodings}
-    if attacked and not config.study.controls:
+    if not config.study.controls:
         plan["attacks"] = stage.attack_by_rivals
         return _join_stages(done | {name: stages.record(name, make) for name, make in plan.items()})
     plan["adversary"] = stage.attack_further
