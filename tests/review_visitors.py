@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 from argon2 import PasswordHasher
@@ -18,6 +19,17 @@ from inverse_deid.review.store.values import UserRole
 
 _HASHED = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
 _TOKEN = re.compile(r'name="csrf_token" value="([0-9a-f]+)"')
+_SEALED_LENGTH = 36
+"""The least length of anything sealed: a nonce and a seal, in Base64."""
+
+
+def is_sealed_search(address: str, searched: str) -> bool:
+    """Return whether an address contains a search, and its text only sealed.
+
+    Sealed bytes are random, so that a short text may occur in them by chance.
+    """
+    [sealed] = parse_qs(urlsplit(address).query)["q"]
+    return len(sealed) >= _SEALED_LENGTH and searched.lower() not in address.replace(sealed, "").lower()
 
 
 def account(store: ReviewStore, name: str, role: UserRole = UserRole.REVIEWER) -> None:

@@ -91,6 +91,8 @@ def make_sections(config: StudyConfig, records: Records, seeds: Sequence[int]) -
         "equal-attack": _compare(config, records, seeds),
         "attacks": _list_attacks(config, records),
     }
+    if len(config.study.neighbours) > 1:
+        rows["neighbours"] = _compare_neighbours(config, records, seeds)
     values = {
         **read_published()["representations"],
         "with_spread": [column for name in corpora for column in (name, f"{name}, spread")],
@@ -104,12 +106,14 @@ def make_sections(config: StudyConfig, records: Records, seeds: Sequence[int]) -
     return by_section(
         form.fill(rows[name] if name in rows else _by_neighbours(config, measures, form), **values)
         for name, form in _FORMS.items()
+        if name in rows or form.of
     )
 
 
 def draw_figures(config: StudyConfig, records: Records) -> dict[str, str]:
     """Draw figures 4 and 5, a row of charts per corpus; return the SVG texts by file name."""
     measures = _collect(records)
+    attack = "adversary" if config.study.controls else "new adversary"
     by_words, by_vectors = (
         _FORMS[name].fill(_by_neighbours(config, measures, _FORMS[name])).frame
         for name in ("figure-4", "figure-5")
@@ -128,7 +132,10 @@ def draw_figures(config: StudyConfig, records: Records) -> dict[str, str]:
             lows = [low for curve in curves for low in curve.low] + ([] if plain is None else [plain])
             lowest = math.floor(10 * min(lows, default=0.9) - 0.2) / 10
             charts.append(logarithmic_chart(f"{corpus}: F1", _NEIGHBOURS, curves, lowest, guide))
-        accuracy = curve_of("adversary", _ADVERSARY, vectors, ("N", "adversary", "lowest ", "highest "))
+        found = _select(measures, corpus, "adversarial").groupby("N", as_index=False)[attack]
+        accuracy = curve_of(
+            attack, _ADVERSARY, found.agg(["mean", "min", "max"]), ("N", "mean", "min", "max")
+        )
         aim = (ACCURACY_AIM, f"aim: at most {ACCURACY_AIM:.3f}")
         private.append(logarithmic_chart(f"{corpus}: accuracy", _NEIGHBOURS, [accuracy], 0.5, aim))
     return {
@@ -213,9 +220,7 @@ def _differences(config: StudyConfig, records: Records, seeds: Sequence[int]) ->
 
     def add_row(*names: str, counts: Sequence[FloatArray | None]) -> None:
         if (judged := _judge(*counts)) is not None:
-            value, low, high = judged
-            verdict = "more" if low > 0 else "less" if high < 0 else "undecided"
-            rows.append((*names, value, low, high, _withhold(verdict, config, seeds)))
+            rows.append((*names, *judged, _withhold(_verdict_on(*judged), config, seeds)))
 
     n = config.study.attacked
     plan: tuple[tuple[Kind, int, Kind, int], ...] = (
@@ -249,6 +254,40 @@ def _differences(config: StudyConfig, records: Records, seeds: Sequence[int]) ->
             counts = [_f1_counts(of[name], kind, n_kind, seeds) for name in (corpus.name, first)]
             add_row(corpus.name, kind, f"{kind}, {first}", "F1", counts=counts)
     return rows
+
+
+def _compare_neighbours(
+    config: StudyConfig, records: Records, seeds: Sequence[int]
+) -> Iterator[tuple[Cell, ...]]:
+    """What each N costs and hides, and what it changes against the least N."""
+    least = min(config.study.neighbours)
+    for corpus in (corpus.name for corpus in config.corpora):
+        own = {run: record for run, record in records.items() if run.corpus.name == corpus}
+        plain = _f1_counts(own, "non-private", 1, seeds)
+        of_least: dict[str, FloatArray | None] = {}
+        for n in sorted(config.study.neighbours):
+            moved, ours = (_f1_counts(own, kind, n, seeds) for kind in ("pseudonymised", "adversarial"))
+            told = {
+                f"{name} right": _attack_counts(own, n, attack, seeds) for name, attack in _RIVALS.items()
+            }
+            compared = {"F1, pseudonymised": moved, "F1, adversarial": ours, **told}
+            of_least = of_least or compared
+            plan: list[tuple[str, str, tuple[FloatArray | None, ...]]] = [
+                ("F1, pseudonymised", "non-private", (moved, plain)),
+                ("F1, adversarial", "non-private", (ours, plain)),
+                ("F1, adversarial", "pseudonymised", (ours, moved)),
+                *((name, "", (counts,)) for name, counts in told.items()),
+            ]
+            if n > least:
+                plan += [(name, f"N = {least}", (compared[name], of_least[name])) for name in compared]
+            for measure, against, counts in plan:
+                if (judged := _judge(*counts)) is not None:
+                    verdict = _withhold(_verdict_on(*judged), config, seeds) if against else None
+                    yield (corpus, n, measure, against or None, *judged, verdict)
+
+
+def _verdict_on(value: float, low: float, high: float) -> str:
+    return "more" if low > 0 else "less" if high < 0 else "undecided"
 
 
 def _aims(config: StudyConfig, records: Records, seeds: Sequence[int]) -> list[tuple[Cell, ...]]:

@@ -133,7 +133,8 @@ def test_an_interrupted_run_resumes_after_its_last_stage(config, tmp_path, monke
     one, other = (run for run in list_runs(config, (1,)) if run.kind == "adversarial")
 
     def executed(run):
-        return runs.do_run(run, data, config, FinishedStages(tmp_path, run.name, "key"), lambda line: None)
+        stages = FinishedStages(tmp_path, run.name, str(config.study.controls))
+        return runs.do_run(run, data, config, stages, lambda line: None)
 
     with pytest.raises(KeyboardInterrupt):
         executed(one)
@@ -164,6 +165,12 @@ def test_an_interrupted_run_resumes_after_its_last_stage(config, tmp_path, monke
     assert done[begun + 10 :] == ["pre-training", "network", "same sentence", "look-up", "look-up"]
     assert found["f1"] == found["readings"]["without noise"]["f1"]
     assert list(found["attacks"]) == ["same sentence, new adversary", "look-up"]
+    begun = len(done)
+    config = msgspec.structs.replace(config, study=msgspec.structs.replace(config.study, controls=False))
+    told = [list(executed(run)["attacks"]) for run in (one, other)]
+    assert told == [["same sentence, new adversary", "look-up"]] * 2  # every N is attacked alike
+    stages = ["representation", "network", "same sentence", "look-up", "look-up"]
+    assert done[begun:] == ["pre-training", *stages, *stages]
 
 
 def test_attacks_are_judged_on_test_documents_and_thresholds_are_set_on_others(config, tmp_path, monkeypatch):

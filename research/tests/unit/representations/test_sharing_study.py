@@ -12,6 +12,7 @@ pytest.importorskip("sklearn")
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.network.encoding import quantise
+from inverse_deid_research.representations.attacks import A2
 from inverse_deid_research.representations.config import (
     StudiedCorpus,
     StudyConfig,
@@ -143,6 +144,59 @@ def test_the_tables_hold_means_ranges_and_aims(tmp_path):
     assert [aim[0] for aim in aims] == pytest.approx([0.05, 0.5, 0.1])
     row = tables["attacks"].rows[0]
     assert row[2] == 0.5 and row[3] <= 0.5 <= row[4] and row[6] == 20
+
+
+def attack_alike(record, n_found):
+    """Attack a representation as those of a study without controls are."""
+    told = {"hits": n_found, "trials": [10, 10], "chance": 0.5, "share": sum(n_found) / 20}
+    record["attacks"] = {DISTINGUISHING + NEW_ADVERSARY: told, A2: told}
+
+
+def test_what_n_costs_and_hides_is_compared(tmp_path):
+    config = read(tmp_path, STUDY + "[tagger]\nunits = 2\n")
+    records = {run: record_of(run) for run in list_runs(config, (1, 2))}
+    for run, record in records.items():
+        if run.kind == "adversarial":
+            attack_alike(record, [5, 5] if run.neighbours == 100 else [9, 8])
+    _, tables = tables_of(config, records)
+    found = {row[1:4]: row[4:] for row in tables["neighbours"].rows}
+    expected = {
+        (100, "F1, pseudonymised", "non-private"): (-0.01, "less"),
+        (100, "F1, adversarial", "non-private"): (-0.05, "less"),
+        (100, "F1, adversarial", "pseudonymised"): (-0.04, "less"),
+        (100, "new adversary right", None): (0.5, None),
+        (100, "look-up right", None): (0.5, None),
+        (500, "F1, pseudonymised", "non-private"): (-0.15, "less"),
+        (500, "F1, adversarial", "non-private"): (-0.05, "less"),
+        (500, "F1, adversarial", "pseudonymised"): (0.1, "more"),
+        (500, "new adversary right", None): (0.85, None),
+        (500, "look-up right", None): (0.85, None),
+        (500, "F1, pseudonymised", "N = 100"): (-0.14, "less"),
+        (500, "F1, adversarial", "N = 100"): (0, "undecided"),
+        (500, "new adversary right", "N = 100"): (0.35, "more"),
+        (500, "look-up right", "N = 100"): (0.35, "more"),
+    }
+    assert list(found) == list(expected)
+    for row, (value, verdict) in expected.items():
+        assert found[row][0] == pytest.approx(value, abs=1e-6) and found[row][-1] == verdict
+        assert found[row][1] - 1e-6 <= value <= found[row][2] + 1e-6
+    assert found[(500, "new adversary right", None)][1:3] == pytest.approx((0.8, 0.9))
+    one = make_sections(config, {run: record for run, record in records.items() if run.seed == 1}, (1,))
+    (table,) = (table for tables in one.values() for table in tables if table.name == "neighbours")
+    assert {row[-1] for row in table.rows} == {None, NO_VERDICT}
+
+
+def test_a_study_of_one_n_has_no_table_of_n(tmp_path):
+    config = read(tmp_path, STUDY.replace("[100, 500]", "[100]"))
+    assert "neighbours" not in tables_of(config, {})[1]
+
+
+def test_the_new_adversary_is_drawn_where_there_is_no_other(tmp_path):
+    config = read(tmp_path, STUDY.replace("[100, 500]", "[100, 500]\ncontrols = false"))
+    records = {run: record_of(run) for run in list_runs(config, (1, 2)) if run.kind == "adversarial"}
+    for run, record in records.items():
+        attack_alike(record, [5, 5] if run.neighbours == 100 else [9, 9])
+    assert 'points="404,302 704,102" class="curve"' in draw_figures(config, records)["figure-5.svg"]
 
 
 def test_the_figures_show_what_the_tables_hold(tmp_path):
