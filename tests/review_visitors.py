@@ -19,14 +19,14 @@ from inverse_deid.review.store.values import UserRole
 
 _HASHED = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
 _TOKEN = re.compile(r'name="csrf_token" value="([0-9a-f]+)"')
-_SEALED_LENGTH = 36
-"""The least length of anything sealed: a nonce and a seal, in Base64."""
+_SEALED_LENGTH = 39
+"""The least length of anything sealed in Base64: 12 bytes of a nonce, 16 of a seal and one of text."""
 
 
 def is_sealed_search(address: str, searched: str) -> bool:
     """Return whether an address contains a search, and its text only sealed.
 
-    Sealed bytes are random, so that a short text may occur in them by chance.
+    Sealed bytes are random, so that a short text may occur in them by chance: they must be long enough.
     """
     [sealed] = parse_qs(urlsplit(address).query)["q"]
     return len(sealed) >= _SEALED_LENGTH and searched.lower() not in address.replace(sealed, "").lower()

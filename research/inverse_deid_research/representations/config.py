@@ -123,13 +123,14 @@ class StudyTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     # The Ns of figures 4 and 5.
     neighbours: Annotated[tuple[AtLeastTwo, ...], Meta(min_length=1)] = (10, 100, 500, 1000)
-    attacked: int = 100  # the N at which all attacks run, also that of gradient reversal and of noise
+    # The N at which all attacks run if there are `controls`, and that of gradient reversal and of noise.
+    attacked: int = 100
     # Standard deviations at which noise alone is held.
     strengths: Annotated[tuple[Strength, ...], Meta(min_length=1)] = (0.1, 0.2, 0.3, 0.45, 0.7)
     adversary_epochs: Size = 50  # epochs of continued training of an adversary
     inverse_epochs: Size = 20  # epochs of the inverse model
     # Whether representations are also attacked in ways that the comparison with noise alone does not need,
-    # such as by the adversary of their own training. Without, those of every N are attacked alike.
+    # such as by the adversary of their own training. Without, those of every N have the same attacks.
     controls: bool = True
     learned_dim: Size = 100  # length of learned word vectors
     note: str = ""  # what readers of the report must know of these settings

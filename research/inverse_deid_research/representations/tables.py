@@ -220,7 +220,9 @@ def _differences(config: StudyConfig, records: Records, seeds: Sequence[int]) ->
 
     def add_row(*names: str, counts: Sequence[FloatArray | None]) -> None:
         if (judged := _judge(*counts)) is not None:
-            rows.append((*names, *judged, _withhold(_verdict_on(*judged), config, seeds)))
+            value, low, high = judged
+            verdict = "more" if low > 0 else "less" if high < 0 else "undecided"
+            rows.append((*names, value, low, high, _withhold(verdict, config, seeds)))
 
     n = config.study.attacked
     plan: tuple[tuple[Kind, int, Kind, int], ...] = (
@@ -259,7 +261,10 @@ def _differences(config: StudyConfig, records: Records, seeds: Sequence[int]) ->
 def _compare_neighbours(
     config: StudyConfig, records: Records, seeds: Sequence[int]
 ) -> Iterator[tuple[Cell, ...]]:
-    """What each N costs and hides, and what it changes against the least N."""
+    """Yield what each N costs and how often attacks of its own neighbours succeed.
+
+    Nothing is judged: a few seeds say little of how much trainings differ.
+    """
     least = min(config.study.neighbours)
     for corpus in (corpus.name for corpus in config.corpora):
         own = {run: record for run, record in records.items() if run.corpus.name == corpus}
@@ -271,23 +276,19 @@ def _compare_neighbours(
                 f"{name} right": _attack_counts(own, n, attack, seeds) for name, attack in _RIVALS.items()
             }
             compared = {"F1, pseudonymised": moved, "F1, adversarial": ours, **told}
-            of_least = of_least or compared
-            plan: list[tuple[str, str, tuple[FloatArray | None, ...]]] = [
+            plan: list[tuple[str, str | None, tuple[FloatArray | None, ...]]] = [
                 ("F1, pseudonymised", "non-private", (moved, plain)),
                 ("F1, adversarial", "non-private", (ours, plain)),
                 ("F1, adversarial", "pseudonymised", (ours, moved)),
-                *((name, "", (counts,)) for name, counts in told.items()),
+                *((name, None, (counts,)) for name, counts in told.items()),
             ]
-            if n > least:
+            if n == least:
+                of_least = compared
+            else:
                 plan += [(name, f"N = {least}", (compared[name], of_least[name])) for name in compared]
             for measure, against, counts in plan:
                 if (judged := _judge(*counts)) is not None:
-                    verdict = _withhold(_verdict_on(*judged), config, seeds) if against else None
-                    yield (corpus, n, measure, against or None, *judged, verdict)
-
-
-def _verdict_on(value: float, low: float, high: float) -> str:
-    return "more" if low > 0 else "less" if high < 0 else "undecided"
+                    yield (corpus, n, measure, against, *judged)
 
 
 def _aims(config: StudyConfig, records: Records, seeds: Sequence[int]) -> list[tuple[Cell, ...]]:

@@ -86,6 +86,9 @@ def test_tables_of_spanish_concepts_follow_from_the_records():
         ("private-representations-subwords", "sharing-subwords"),
         ("private-representations-meddocan", "sharing-meddocan"),
         ("private-representations-sizes", "sharing-sizes"),
+        ("private-representations-neighbours", "sharing-neighbours"),
+        ("private-representations-neighbours-meddocan", "sharing-neighbours-meddocan"),
+        ("private-representations-carriers", "sharing-carriers"),
     ],
 )
 def test_tables_of_representations_follow_from_the_records(report, config):

@@ -1,5 +1,6 @@
 """Attacks on the pages: other users of the computer, forged proofs and searches, numbers without end, names."""
 
+import base64
 import json
 import os
 import subprocess
@@ -119,6 +120,9 @@ def test_an_address_with_a_search_tells_another_user_nothing(tmp_path):
     with store_of(tmp_path) as store:
         ann, ben = visitor(store, "ann"), visitor(store, "ben")
         address = ann.send("/find", search="c1 Okonkwo").headers["location"]
+        assert "okonkwo" not in address.lower()
+        words = base64.urlsafe_b64encode(b"c1 Okonkwo").decode().rstrip("=")
+        assert words not in address and address != ann.send("/find", search="c1 Okonkwo").headers["location"]
         assert 'value="c1 Okonkwo"' in ann.get(address).text
         assert "Okonkwo" not in ben.get(address).text
 

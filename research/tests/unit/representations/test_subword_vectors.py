@@ -21,7 +21,8 @@ def learned(monkeypatch):
         key_to_index = MappingProxyType({"fever": 0})
 
         def __missing__(self, word):
-            return np.array([len(word), word.count("e")], np.float32)
+            vector = np.array([len(word), word.count("e")], np.float32)
+            return vector * 1e-6 if word == "märz" else vector
 
     def learn(texts, **options):
         given.append((list(texts), options))
@@ -41,13 +42,32 @@ def write(path, *texts):
 
 
 def test_frequent_words_and_all_of_the_documents_have_vectors(tmp_path, learned, capsys):
-    narratives = write(tmp_path / "a.jsonl.gz", "Fever, fever", "fever and 25mg 25mg 25mg", "a rash")
-    documents = [write(tmp_path / "train.jsonl", "Seen by Orvik"), write(tmp_path / "dev.jsonl", "2 rashes")]
+    shared = "one two three four five six seven eight nine ten"
+    narratives = write(
+        tmp_path / "a.jsonl.gz", "Fever, fever", f"so {shared}", "fever and 25mg 25mg 25mg", "a rash"
+    )
+    documents = [
+        write(tmp_path / "train.jsonl", "Seen by Orvik", shared),
+        write(tmp_path / "dev.jsonl", "2 rashes in März"),
+    ]
     script.main(str(tmp_path / "out.npz"), ",".join(map(str, documents)), str(narratives))
     found = load_word_vectors(tmp_path / "out.npz")
-    assert found.words == ("fever", "by", "orvik", "rashes", "seen")
-    assert found.matrix()[1:] == pytest.approx(np.array([[5, 2], [2, 0], [5, 0], [6, 1], [4, 2]]), abs=0.05)
+    words = found.words
+    assert set(words) == {"fever", "by", "orvik", "rashes", "seen", "in", *shared.split()}  # not märz
+    assert words[0] == "fever" and list(words[1:]) == sorted(words[1:])
+    expected = [[len(word), word.count("e")] for word in words]
+    assert found.matrix()[1:] == pytest.approx(np.array(expected), abs=0.05)
     [(texts, options)] = learned
     assert texts == [["fever", "fever"], ["fever", "and", "25mg", "25mg", "25mg"], ["a", "rash"]]
-    assert (options["workers"], options["min_count"]) == (1, script.MIN_COUNT)
-    assert capsys.readouterr().out.startswith("5 words, 4 of them made of their parts")
+    assert options == {
+        "vector_size": 100,
+        "sg": 1,
+        "min_count": 3,
+        "min_n": 3,
+        "max_n": 6,
+        "epochs": 5,
+        "seed": 1,
+        "workers": 1,
+    }
+    printed = capsys.readouterr().out
+    assert "1 of 4 narratives share a passage" in printed and "16 words, 15 of them made of" in printed
