@@ -4,7 +4,7 @@ The second embedding of the study of representations (the paper has FastText bes
 dimensions, learned from whole words and from runs of three to six characters. Those of the words that occur
 at least three times are written, and those of all words of the study's documents; a word that the narratives
 lack has the vectors of its parts. Words with a digit are left out, since the study gives them the vectors of
-their forms, and so are words of parts that nothing was learned of. Narratives that share ten tokens in a row
+their forms, and so are words whose parts are all unknown. Lines of narratives that share ten tokens in a row
 with a document are not learned from.
 
 The file contains names of the documents: good for a study, never to be published.
@@ -22,34 +22,40 @@ import collections
 import gzip
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from inverse_deid.core.values import Document
 from inverse_deid.network.encoding import quantise
 from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.training.corpus import without_shared_passages
 
 MIN_COUNT = 3
 WORD_DIM = 100
 N_EPOCHS = 5
 PART_LENGTHS = (3, 6)
 """Characters of the shortest and of the longest part."""
-RUN_LENGTH = 10
-"""Tokens in a row that no narrative may share with a document."""
 _SEED = 1
 
 
-def read_words(paths: Iterable[Path]) -> Iterator[list[str]]:
-    """Yield the words of each document in lower case."""
+def read_documents(paths: Iterable[Path]) -> list[Document]:
+    """Return documents without annotations, numbered, as the ids of several files may be the same."""
+    texts = []
     for path in paths:
-        with (
-            gzip.open(path, "rt", encoding="utf-8")
-            if path.suffix == ".gz"
-            else path.open(encoding="utf-8") as lines
-        ):
-            for line in lines:
-                yield list(tokenize(json.loads(line)["text"].lower()).words)
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as lines:
+            texts += [json.loads(line)["text"] for line in lines]
+    return [Document(str(number), text) for number, text in enumerate(texts)]
+
+
+def list_words(docs: Iterable[Document]) -> list[list[str]]:
+    """Return the words of each document in lower case."""
+    return [list(tokenize(doc.text.lower()).words) for doc in docs]
+
+
+def count_characters(docs: Iterable[Document]) -> int:
+    return sum(len(doc.text) for doc in docs)
 
 
 def choose_words(narratives: Iterable[Sequence[str]], documents: Iterable[Sequence[str]]) -> list[str]:
@@ -60,18 +66,13 @@ def choose_words(narratives: Iterable[Sequence[str]], documents: Iterable[Sequen
     return sorted((word for word in found if word.isalpha()), key=lambda word: (-counts[word], word))
 
 
-def list_runs(words: Sequence[str]) -> set[tuple[str, ...]]:
-    return {tuple(words[i : i + RUN_LENGTH]) for i in range(len(words) - RUN_LENGTH + 1)}
-
-
 def main(out: str, documents: str, *narratives: str) -> None:
     from gensim.models import FastText
 
-    docs = list(read_words(map(Path, documents.split(","))))
-    known = set().union(*map(list_runs, docs))
-    read = list(read_words(map(Path, narratives)))
-    texts = [words for words in read if known.isdisjoint(list_runs(words))]
-    words = choose_words(texts, docs)
+    docs, read = read_documents(map(Path, documents.split(","))), read_documents(map(Path, narratives))
+    kept = without_shared_passages(read, docs)
+    texts = list_words(kept)
+    words = choose_words(texts, list_words(docs))
     shortest, longest = PART_LENGTHS
     # One worker, so that the same texts give the same vectors.
     learned = FastText(
@@ -86,13 +87,18 @@ def main(out: str, documents: str, *narratives: str) -> None:
         workers=1,
     ).wv
     packed = quantise(words, np.array([learned[word] for word in words], np.float32))
-    is_learned = packed.codes.any(axis=1)  # of unknown parts alone: next to nothing, as it began
+    is_learned = packed.codes.any(
+        axis=1
+    )  # where all parts are unknown, values are still near 0, as they began
     words = np.array(packed.words)[is_learned]
     np.savez_compressed(out, words=words, codes=packed.codes[is_learned], scale=packed.scale)
     n_made = sum(word not in learned.key_to_index for word in words.tolist())
-    print(f"{len(read) - len(texts)} of {len(read)} narratives share a passage with a document")
+    n_read = count_characters(read)
     print(
-        f"{len(words)} words, {n_made} of them made of their parts, {Path(out).stat().st_size / 1e6:.1f} MB"
+        f"{n_read - count_characters(kept):,} of {n_read:,} characters left out, as documents contain the same passages"
+    )
+    print(
+        f"{len(words)} words, {n_made} of them made from their parts, {Path(out).stat().st_size / 1e6:.1f} MB"
     )
 
 

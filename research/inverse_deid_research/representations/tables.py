@@ -211,6 +211,13 @@ def _table_2(config: StudyConfig, measures: Measures) -> Iterator[tuple[Cell, ..
         yield (*cells, facts["fasttext"].get(kind), facts["glove"].get(kind))
 
 
+def _by_corpus(config: StudyConfig, records: Records) -> dict[str, Records]:
+    return {
+        corpus.name: {run: record for run, record in records.items() if run.corpus.name == corpus.name}
+        for corpus in config.corpora
+    }
+
+
 def _differences(config: StudyConfig, records: Records, seeds: Sequence[int]) -> list[tuple[Cell, ...]]:
     """Pairs of rows of table 2, compared in F1 and, if both have a representation, in a new adversary.
 
@@ -235,10 +242,7 @@ def _differences(config: StudyConfig, records: Records, seeds: Sequence[int]) ->
         ("reversal", n, "adversarial", n),
     )
     attack = DISTINGUISHING + NEW_ADVERSARY
-    of = {
-        corpus.name: {run: record for run, record in records.items() if run.corpus.name == corpus.name}
-        for corpus in config.corpora
-    }
+    of = _by_corpus(config, records)
     for name, own in of.items():
         for one, n_one, other, n_other in plan:
             both = ((one, n_one), (other, n_other))
@@ -263,11 +267,10 @@ def _compare_neighbours(
 ) -> Iterator[tuple[Cell, ...]]:
     """Yield what each N costs and how often attacks of its own neighbours succeed.
 
-    Nothing is judged: a few seeds say little of how much trainings differ.
+    Nothing is judged: a few seeds say little about how much training runs differ.
     """
     least = min(config.study.neighbours)
-    for corpus in (corpus.name for corpus in config.corpora):
-        own = {run: record for run, record in records.items() if run.corpus.name == corpus}
+    for corpus, own in _by_corpus(config, records).items():
         plain = _f1_counts(own, "non-private", 1, seeds)
         of_least: dict[str, FloatArray | None] = {}
         for n in sorted(config.study.neighbours):
@@ -295,8 +298,7 @@ def _aims(config: StudyConfig, records: Records, seeds: Sequence[int]) -> list[t
     rows: list[tuple[Cell, ...]] = []
     n, neighbours = config.study.attacked, config.study.neighbours
     attack = DISTINGUISHING if config.study.controls else DISTINGUISHING + NEW_ADVERSARY
-    for corpus in (corpus.name for corpus in config.corpora):
-        own = {run: record for run, record in records.items() if run.corpus.name == corpus}
+    for corpus, own in _by_corpus(config, records).items():
         plain, ours = _f1_counts(own, "non-private", 1, seeds), _f1_counts(own, "adversarial", n, seeds)
         told = _attack_counts(own, n, attack, seeds)
         aims = [
@@ -380,8 +382,7 @@ def _strengths(config: StudyConfig, measures: Measures) -> Iterator[tuple[Cell, 
 
 
 def _compare(config: StudyConfig, records: Records, seeds: Sequence[int]) -> Iterator[tuple[Cell, ...]]:
-    for corpus in (corpus.name for corpus in config.corpora):
-        own = {run: record for run, record in records.items() if run.corpus.name == corpus}
+    for corpus, own in _by_corpus(config, records).items():
         for name, attack in _RIVALS.items():
             found = compare_at_equal_attack(own, config.study.attacked, attack)
             if found is None:
