@@ -94,12 +94,10 @@ def main(out: str, documents: str, *narratives: str) -> None:
     np.savez_compressed(out, words=words, codes=packed.codes[is_learned], scale=packed.scale)
     n_made = sum(word not in learned.key_to_index for word in words.tolist())
     n_read = count_characters(read)
-    print(
-        f"{n_read - count_characters(kept):,} of {n_read:,} characters left out, as documents contain the same passages"
-    )
-    print(
-        f"{len(words)} words, {n_made} of them made from their parts, {Path(out).stat().st_size / 1e6:.1f} MB"
-    )
+    n_left_out = n_read - count_characters(kept)
+    print(f"{n_left_out:,} of {n_read:,} characters left out: documents contain the same passages")
+    size = Path(out).stat().st_size / 1e6
+    print(f"{len(words)} words, {n_made} of them made from their parts, {size:.1f} MB")
 
 
 if __name__ == "__main__":
