@@ -87,9 +87,8 @@ def main(out: str, documents: str, *narratives: str) -> None:
         workers=1,
     ).wv
     packed = quantise(words, np.array([learned[word] for word in words], np.float32))
-    is_learned = packed.codes.any(
-        axis=1
-    )  # where all parts are unknown, values are still near 0, as they began
+    # Where all parts are unknown, values are still near 0, as they began.
+    is_learned = packed.codes.any(axis=1)
     words = np.array(packed.words)[is_learned]
     np.savez_compressed(out, words=words, codes=packed.codes[is_learned], scale=packed.scale)
     n_made = sum(word not in learned.key_to_index for word in words.tolist())
